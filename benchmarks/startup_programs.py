@@ -38,10 +38,10 @@ def welcome() -> None:
     with no_gc_until_painted():
         from pathlib import Path  # noqa: PLC0415
 
-        from tui.terminal.theme import Look  # noqa: PLC0415
+        from tui.terminal.theme import Appearance  # noqa: PLC0415
         from tui.welcome import WelcomeApp  # noqa: PLC0415
 
-        _show(WelcomeApp(Look(), Path("none")))
+        _show(WelcomeApp(Appearance(), Path("none")))
 
 
 def reading() -> None:

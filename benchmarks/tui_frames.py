@@ -80,25 +80,29 @@ async def _measured(session: Session) -> Spent:
         began = time.process_time()
         for _ in range(FRAMES):
             clock.tick(FRAME_S)
-            app.bridge.frame()
+            app.session_controller.frame()
             before = app.sent
-            frames.append(await _spent_on(app.main.present, pilot) + cpu_seconds(app.bridge.refresh_view) - idle)
+            frames.append(
+                await _spent_on(app.main.present, pilot) + cpu_seconds(app.session_controller.refresh_view) - idle
+            )
             sizes.append(app.sent - before)
-        looks = FRAMES * cpu_seconds(app.bridge.refresh_view)  # one call per frame belongs to the measurement
+        looks = FRAMES * cpu_seconds(
+            app.session_controller.refresh_view
+        )  # one call per frame belongs to the measurement
         share = (time.process_time() - began - looks - FRAMES * idle) / (FRAMES * FRAME_S)
         before = app.sent
         await _spent_on(app.screen.refresh, pilot)
         whole = app.screen._compositor.render_update(full=True)
         assert isinstance(whole, CompositorUpdate)
         size = len(frugal(whole.render_segments(app.console)).encode())
-        app.bridge.pause(True)
+        app.session_controller.pause(True)
         keys = []
         for _ in range(JUMPS):
             began = time.process_time()
             await pilot.press("down")
             keys.append(time.process_time() - began)
         end = session.cluster.now_us
-        app.bridge.to_time(0)  # the copy of the session that shows the past is built once
+        app.session_controller.to_time(0)  # the copy of the session that shows the past is built once
         jumps = [await _jump(app, pilot, at * end // JUMPS) - idle for at in range(JUMPS)]
         gc.unfreeze()
         middle = FRAMES // 2

@@ -489,12 +489,12 @@ class Cluster:
     def _link_changed(self, source: int, target: int) -> None:
         """Restart the deadlines of liveness checks that involve these two nodes."""
         if self.checker.liveness is not None:
-            self.checker.liveness.sight.disturbances.link_changed(source, target, self.now_us)
+            self.checker.liveness.context.disturbances.link_changed(source, target, self.now_us)
 
     def observe_faults(self, strikes: FaultTargets) -> None:
         """Set which liveness checks active faults disturb, as their owner reports them (:mod:`~.checker.liveness`)."""
         if self.checker.liveness is not None:
-            self.checker.liveness.sight.disturbances.fault_targets = strikes
+            self.checker.liveness.context.disturbances.fault_targets = strikes
 
     def nodes(self) -> tuple[int, ...]:
         """Return the node id of every process; a process with two clients is listed once, by its main node."""

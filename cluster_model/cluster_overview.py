@@ -203,7 +203,7 @@ def overview(cluster: "Cluster") -> ClusterView:
         ledger=partition_views.ledger_view(cluster.checker),
         faults=(),
         violations=cluster.query.violations(),
-        stuck=() if cluster.checker.liveness is None else find_stalls(cluster.checker.liveness.sight),
+        stuck=() if cluster.checker.liveness is None else find_stalls(cluster.checker.liveness.context),
         liveness_violations=cluster.query.liveness_violations(),
         pending_liveness=() if cluster.checker.liveness is None else cluster.checker.liveness.pending_liveness,
     )

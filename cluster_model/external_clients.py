@@ -122,7 +122,7 @@ class ProduceTracker:
         origin = attempt.first - request.sequence if idempotent else 0
         return request._replace(correlation_id=token, sequence=attempt.first, origin=origin)
 
-    def answered(self, now: int, broker: int, response: ProduceResponse) -> None:
+    def on_response(self, now: int, broker: int, response: ProduceResponse) -> None:
         """Record a broker's produce response."""
         _broker, attempt = self._in_flight.pop(response.correlation_id, (broker, None))
         if attempt is None:
@@ -170,7 +170,7 @@ class ProduceTracker:
 
     # -- transactions -----------------------------------------------------------------------------------------------
 
-    def begun(self, producer_id: int) -> None:
+    def begin_transaction(self, producer_id: int) -> None:
         """Record that a transaction has partitions: the outcome of later writes is known when it ends."""
         self._open.setdefault(producer_id, ())
 
@@ -271,7 +271,7 @@ class ExternalClientSettings:
             )  # fmt: skip
         self.producers[client] = inferred
 
-    def begun(self, client: str, transactional_id: str) -> None:
+    def on_init_producer_id(self, client: str, transactional_id: str) -> None:
         """Record a client's InitProducerId request."""
         if transactional_id:
             self.transactional_ids[client] = transactional_id
@@ -354,18 +354,8 @@ class ExternalClients:
     """The external clients' node; requests are numbered by tokens, which are their correlation ids."""
 
     __slots__ = (
-        "_emit",
-        "_epoch_branches",
-        "_groups",
-        "_network",
-        "_pending",
-        "_port",
-        "_token",
-        "_writing",
-        "is_open",
-        "on_answer",
-        "on_broken",
-        "settings",
+        "_emit", "_epoch_branches", "_groups", "_network", "_pending", "_port", "_token", "_writing", "is_open",
+        "on_answer", "on_broken", "settings",
     )  # fmt: skip
 
     def __init__(
@@ -413,7 +403,7 @@ class ExternalClients:
         if isinstance(request, ProduceRequest):
             self.settings.wrote(request)
             if request.kind != PLAIN and request.version >= FIRST_IMPLICIT:
-                self._writing.begun(request.producer_id)
+                self._writing.begin_transaction(request.producer_id)
             message: Any = self._writing.sent(now, token, broker, request)
             if not request.acks:
                 self._port.send(broker, message)
@@ -425,9 +415,9 @@ class ExternalClients:
             elif isinstance(request, JoinGroupRequest) or _joins(request):
                 self._groups[client] = request.group_id
             elif isinstance(request, InitProducerIdRequest):
-                self.settings.begun(client, request.transactional_id or "")
+                self.settings.on_init_producer_id(client, request.transactional_id or "")
             elif isinstance(request, AddPartitionsToTxnRequest):
-                self._writing.begun(request.producer_id)
+                self._writing.begin_transaction(request.producer_id)
             elif isinstance(request, EndTxnRequest) and request.committed:
                 self._writing.commits(request.producer_id)
         kept = request._replace(payload=b"") if isinstance(request, ProduceRequest) else request
@@ -455,7 +445,7 @@ class ExternalClients:
         _broker, client, request = pending
         now = self._port.now
         if isinstance(message, ProduceResponse):
-            self._writing.answered(now, source, message)
+            self._writing.on_response(now, source, message)
         elif isinstance(message, FetchResponse):
             group = self._groups.get(client, client)
             for data in message.partitions:

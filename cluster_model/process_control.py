@@ -449,7 +449,7 @@ class ProcessController:
         if torn and node in self._brokers:
             tear([replica.log for replica in self._brokers[node].replicas.values()])
         self._network.crash(node)
-        self._ended(node, detail)
+        self._on_exit(node, detail)
 
     def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
         """Cut the power of a process's machine: unflushed data is lost, and no connection is closed.
@@ -461,7 +461,7 @@ class ProcessController:
         self._network.wake_exchanges(node)
         self._stopped(node)
         self._network.power_off(node)
-        self._ended(node, POWER_LOSS, silent=True)
+        self._on_exit(node, POWER_LOSS, silent=True)
         if node in self._brokers:
             self._brokers[node].logs.power_lost(keep, tail)
 
@@ -472,7 +472,7 @@ class ProcessController:
         elif node in self._plane.servers:
             self._plane.servers[node][1].stopped()
 
-    def _ended(self, node: int, detail: str, *, silent: bool = False) -> None:
+    def _on_exit(self, node: int, detail: str, *, silent: bool = False) -> None:
         self._leaving.pop(node, None)
         self._restarting.pop(node, None)
         now, name = self._network.kernel.now, self._network.processes[node].name

@@ -176,7 +176,7 @@ class FaultInjector:
         return found
 
     def schedule(self, active_fault: ActiveFault, after_us: int) -> None:
-        """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
+        """Schedule a call of the behaviour's ``on_timer``, unless the fault is healed by then."""
         self._cluster.call_at(self._cluster.now_us + after_us, FIRST_WAKE_TOKEN + active_fault.id)
 
     def pause(self, active_fault: ActiveFault, node: int) -> None:
@@ -386,10 +386,10 @@ class FaultInjector:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        self._next, injuries, holds, desk, guards = saved
+        self._next, injuries, holds, runner, guards = saved
         self._active = {active_fault.id: active_fault for active_fault in map(ActiveFault.load, injuries)}
         self._paused_by = dict(holds)
-        self.operation_runner.load(desk)
+        self.operation_runner.load(runner)
         if self.guards is not None:
             self.guards.load(guards)
 

@@ -37,7 +37,7 @@ class Loop(Protocol):
 class FlowOwner(Protocol):
     """Owner of a request in progress, usually its connection."""
 
-    def done(self, response: ResponseFields) -> None:
+    def on_response(self, response: ResponseFields) -> None:
         """Handle the end of the request; None: there is no response."""
 
     def failed(self) -> None:
@@ -81,7 +81,7 @@ class RealtimeDriver:
         self._broken: list[int] = []
         self._began = 0.0
         self._timer: Any = None
-        self._pumping = False
+        self._advancing = False
         self.failure: Exception | None = None
         """Exception that stopped the model, and with it virtual time."""
         self.over = False
@@ -93,7 +93,7 @@ class RealtimeDriver:
         outside.on_broken = self._broken.append
         self.session.submit_request(ExternalInput(OPEN))
         self._began = self._loop.time() - self.session.cluster.now_us / 1_000_000
-        self.pump()
+        self.advance()
 
     def end(self) -> None:
         """Stop virtual time."""
@@ -113,9 +113,9 @@ class RealtimeDriver:
     def run(self, owner: FlowOwner, broker: int, client: str, flow: RequestHandlerGenerator) -> FlowState:
         """Start a request; its owner learns of its end, possibly before this returns."""
         running = FlowState(owner, broker, client, flow)
-        self.pump()
+        self.advance()
         self._go_on(running, None)
-        self.pump()
+        self.advance()
         return running
 
     def cancel(self, running: FlowState) -> None:
@@ -127,11 +127,11 @@ class RealtimeDriver:
 
     def act(self, action: Action) -> str:
         """Perform an operator's action now; raises as :meth:`Session.act` does."""
-        self.pump()
+        self.advance()
         try:
             return self.session.act(action)
         finally:
-            self.pump()
+            self.advance()
 
     def _go_on(self, running: FlowState, answers: Any) -> None:
         """Run the request up to the next model requests whose responses it waits for."""
@@ -139,7 +139,7 @@ class RealtimeDriver:
             try:
                 batch = running.flow.send(answers)
             except StopIteration as stop:
-                running.owner.done(stop.value)
+                running.owner.on_response(stop.value)
                 return
             except Exception as error:  # an error in a handler closes the client's connection only
                 running.owner.refuse(f"{type(error).__name__}: {error}")
@@ -183,17 +183,17 @@ class RealtimeDriver:
 
     # -- time -------------------------------------------------------------------------------------------------------
 
-    def pump(self) -> None:
+    def advance(self) -> None:
         """Advance the model to the current time, and deliver responses and events."""
-        if self._pumping or self.over:
+        if self._advancing or self.over:
             return
-        self._pumping = True
+        self._advancing = True
         try:
             self._catch_up()
         except Exception as error:  # a timer has no caller to raise it to
             self.failure, self.over = error, True
         finally:
-            self._pumping = False
+            self._advancing = False
         self._arrange()
 
     def _catch_up(self) -> None:
@@ -224,7 +224,7 @@ class RealtimeDriver:
             left = 0
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._loop.call_later(min(max(left, 0) / 1_000_000, LONGEST_S), self.pump)
+        self._timer = self._loop.call_later(min(max(left, 0) / 1_000_000, LONGEST_S), self.advance)
 
 
 def _nobody(_told: Any) -> None:

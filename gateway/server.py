@@ -291,7 +291,7 @@ class KafkaConnection(asyncio.Protocol):
         response = {"error_code": UNSUPPORTED_VERSION, "api_keys": keys}
         self._transport.write(framed(write_response(header.api, 0, header.correlation_id, response)))
 
-    def done(self, response: ResponseFields) -> None:
+    def on_response(self, response: ResponseFields) -> None:
         """Send the response of the model."""
         header, self._header = self._header, None
         self._running = None
@@ -588,7 +588,7 @@ class BrokerListeners:
             self._context.addresses[broker] = (self._host, listener.port.number)
         self.update_starting()
         await asyncio.gather(*self._tasks)
-        self._look()
+        self._close_idle()
 
     def connection(self, listener: BrokerListener) -> KafkaConnection:
         """Return the protocol of a new connection."""
@@ -651,7 +651,7 @@ class BrokerListeners:
         if not self._listeners[broker].powered_off:
             self._listeners[broker].reset()
 
-    def _look(self) -> None:
+    def _close_idle(self) -> None:
         """Close connections that are idle for too long or use too much memory."""
         loop = asyncio.get_running_loop()
         now = loop.time()
@@ -667,7 +667,7 @@ class BrokerListeners:
                     connection.abort()
         for connection in self.unread.oldest(now, STALL_TIMEOUT_S):
             connection.refuse(f"found responses unread for {STALL_TIMEOUT_S:.0f} s, and their buffer full")
-        self._timer = loop.call_later(LOOK_S, self._look)
+        self._timer = loop.call_later(LOOK_S, self._close_idle)
 
     async def close(self) -> None:
         """Release all ports and reset all connections."""

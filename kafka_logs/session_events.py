@@ -22,7 +22,7 @@ from kafka_logs.incident import Incident, PartitionEvidence, batch_us, end_us
 from kafka_logs.losses import UNKNOWN_CLIENT, truncations
 
 
-class _Placed(NamedTuple):
+class _OrderedEvent(NamedTuple):
     """An event with its place in the order."""
 
     at_us: int
@@ -45,37 +45,37 @@ def events_of(incident: Incident) -> list[TraceEvent]:
     return _with_clients(incident, events)
 
 
-def _at_start(incident: Incident) -> Iterator[_Placed]:
+def _at_start(incident: Incident) -> Iterator[_OrderedEvent]:
     """Yield the state that a snapshot has at time 0: fenced brokers, and leaders."""
     if not incident.metadata.snapshot:
         return
     number = 0
     for broker in incident.history.fenced_first:
-        yield _Placed(0, _AT_START, (number := number + 1), BrokerFenced(0, broker, "before the first record"))
+        yield _OrderedEvent(0, _AT_START, (number := number + 1), BrokerFenced(0, broker, "before the first record"))
     for evidence in incident.partitions.values():
         first = evidence.life.terms[0]
         if evidence.life.from_snapshot and first.leader >= 0:
             start = evidence.epoch_start(first)
             event = BecameLeader(0, evidence.name, first.leader, first.epoch, start, -1)
-            yield _Placed(0, _AT_START, (number := number + 1), event)
+            yield _OrderedEvent(0, _AT_START, (number := number + 1), event)
 
 
-def _metadata_events(incident: Incident) -> Iterator[_Placed]:
+def _metadata_events(incident: Incident) -> Iterator[_OrderedEvent]:
     for number, event in enumerate(incident.history.events):
         partition = getattr(event, "partition", "")
         if partition and not incident.includes(partition):
             continue
         at_us = event.values()[0]
-        yield _Placed(at_us, _METADATA, 2 * number, event)
+        yield _OrderedEvent(at_us, _METADATA, 2 * number, event)
         if isinstance(event, LeaderElected | PartitionCreated) and event.leader >= 0:
             evidence = incident.partitions.get(partition)
             term = evidence.life.term(event.leader_epoch) if evidence is not None else None
             start = evidence.epoch_start(term) if evidence is not None and term is not None else -1
             became = BecameLeader(at_us, partition, event.leader, event.leader_epoch, start, -1)
-            yield _Placed(at_us, _METADATA, 2 * number + 1, became)
+            yield _OrderedEvent(at_us, _METADATA, 2 * number + 1, became)
 
 
-def _log_events(incident: Incident, evidence: PartitionEvidence) -> Iterator[_Placed]:
+def _log_events(incident: Incident, evidence: PartitionEvidence) -> Iterator[_OrderedEvent]:
     reference = evidence.reference
     if reference is None:
         return
@@ -101,16 +101,16 @@ def _log_events(incident: Incident, evidence: PartitionEvidence) -> Iterator[_Pl
                 at_us, evidence.name, term.leader if term is not None else log.node, batch.epoch, batch.log_offset,
                 batch.records, client, batch.sequence, -1,
             )  # fmt: skip
-            yield _Placed(at_us, _APPEND, batch.log_offset, event)
+            yield _OrderedEvent(at_us, _APPEND, batch.log_offset, event)
 
 
-def _loss_events(incident: Incident, evidence: PartitionEvidence, last_us: int) -> Iterator[_Placed]:
+def _loss_events(incident: Incident, evidence: PartitionEvidence, last_us: int) -> Iterator[_OrderedEvent]:
     ranges = [each.lost for each in evidence.losses]
     for event in truncations(ranges, evidence.logs, evidence.truncated, evidence.life, incident.history):
-        yield _Placed(event.values()[0], _AFTER, 0, event)
+        yield _OrderedEvent(event.values()[0], _AFTER, 0, event)
     for number, each in enumerate(evidence.losses, 1):
         for event in each.events(last_us):
-            yield _Placed(event.values()[0], _AFTER, number, event)
+            yield _OrderedEvent(event.values()[0], _AFTER, number, event)
 
 
 # Clients.
@@ -121,17 +121,17 @@ def _with_clients(incident: Incident, events: list[TraceEvent]) -> list[TraceEve
     if incident.clients is None:
         return events
     branches = log_branches(events)
-    fresh: list[_Placed] = []
+    fresh: list[_OrderedEvent] = []
     for number, record in enumerate(incident.clients.acked):
         if record.partition in incident.partitions:
             fresh += _client_events(incident, record, number, branches)
-    order = [_Placed(each.values()[0], _METADATA, number, each) for number, each in enumerate(events)]
+    order = [_OrderedEvent(each.values()[0], _METADATA, number, each) for number, each in enumerate(events)]
     return [each.event for each in sorted((*order, *fresh), key=lambda each: each[:3])]
 
 
 def _client_events(
     incident: Incident, record: AckedRecord, number: int, branches: dict[tuple[str, int], int]
-) -> Iterator[_Placed]:
+) -> Iterator[_OrderedEvent]:
     origin_us = incident.history.origin_ms * 1000
     sent_us, acked_us = max(0, record.sent_us - origin_us), max(0, record.acked_us - origin_us)
     acks = incident.clients.acks_of(record.client) if incident.clients is not None else -1
@@ -150,8 +150,8 @@ def _client_events(
         acked_us, record.client, record.partition, record.number, 1, acks, term.leader if term is not None else -1,
         epoch, record.offset, max(0, acked_us - sent_us), branch,
     )  # fmt: skip
-    yield _Placed(sent_us, _CLIENT, 2 * number, sent)
-    yield _Placed(acked_us, _CLIENT, 2 * number + 1, acked)
+    yield _OrderedEvent(sent_us, _CLIENT, 2 * number, sent)
+    yield _OrderedEvent(acked_us, _CLIENT, 2 * number + 1, acked)
 
 
 def log_branches(events: list[TraceEvent]) -> dict[tuple[str, int], int]:

@@ -19,7 +19,7 @@ from spark_report.input.sessions import ARROW_TYPES, SessionInput
 from spark_report.job import Stages, run_guarded, say
 from spark_report.spark import jvm
 from spark_report.spark.errors import JobError, ReportError
-from spark_report.spark.session import Started, Training, start
+from spark_report.spark.session import CacheTraining, RunningSpark, start
 
 if TYPE_CHECKING:
     import subprocess
@@ -55,7 +55,7 @@ def warm(stage: Callable[[str], None]) -> jvm.CacheInfo:
         try:
             root.mkdir(parents=True, exist_ok=True)
             stage(f"starting Spark on Java {found.version} from {found.origin}")
-            _train(Training(found, part), Path(scratch), stage)
+            _train(CacheTraining(found, part), Path(scratch), stage)
             if file is None or not part.exists():
                 raise JobError(
                     f"Java {found.version} from {found.origin} ended without writing its cache", code="no_cache_written"
@@ -68,7 +68,7 @@ def warm(stage: Callable[[str], None]) -> jvm.CacheInfo:
                 left.unlink(missing_ok=True)
 
 
-def _train(training: Training, scratch: Path, stage: Callable[[str], None]) -> None:
+def _train(training: CacheTraining, scratch: Path, stage: Callable[[str], None]) -> None:
     from spark_report.tables.compute import compute  # noqa: PLC0415 - imports PySpark
 
     recorded = made_up(scratch)
@@ -79,7 +79,7 @@ def _train(training: Training, scratch: Path, stage: Callable[[str], None]) -> N
         _written(started, stage)
 
 
-def _written(started: Started, stage: Callable[[str], None]) -> None:
+def _written(started: RunningSpark, stage: Callable[[str], None]) -> None:
     """Wait for the JVM, which writes its cache after Spark has stopped."""
     process: subprocess.Popen[bytes] | None = started.jvm
     if process is None or process.stdin is None:

@@ -19,11 +19,11 @@ from rich.console import Console
 from cluster_model.util.quantities import counted
 from playbooks.session_format.session_files import LayoutError
 from playbooks.text import printable
-from spark_report.input.sessions import SessionInput, SetAside, check_session, collect_sessions
+from spark_report.input.sessions import SessionInput, SkippedDirectory, check_session, collect_sessions
 from spark_report.model.report import ReportModel, build_story
 from spark_report.spark.errors import JobError, ReportError, first_line
 from spark_report.spark.hadoop_fs import Address, AnyPath, parse_path, resolve_remote
-from spark_report.spark.session import Started, failures_converted, start, under_spark_submit
+from spark_report.spark.session import RunningSpark, failures_converted, start, under_spark_submit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,7 +73,7 @@ class JobResult:
     files: tuple[Path, ...]
     """The written files and directories, the HTML page first."""
     reported: int
-    set_aside: tuple[SetAside, ...]
+    set_aside: tuple[SkippedDirectory, ...]
     contradicted: tuple[str, ...] = ()
     """Ids of sessions whose own results disagree with their events."""
 
@@ -178,10 +178,10 @@ def default_out(sessions: Sequence[SessionInput]) -> Path:
 @contextlib.contextmanager
 def _spark(
     wanted: SparkOptions, events: int | None, what: str, stage: Callable[[str], None]
-) -> Iterator[Started]:  # fmt: skip
+) -> Iterator[RunningSpark]:  # fmt: skip
     """Yield the given Spark session, or start one for the duration of the block."""
     if wanted.spark is not None:
-        yield Started(wanted.spark, "given", None)
+        yield RunningSpark(wanted.spark, "given", None)
         return
     if not under_spark_submit():
         stage(f"starting Spark {what}")
@@ -199,29 +199,29 @@ def _computed(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Ca
     return compute(spark, sessions, stage)
 
 
-def _written(directory: Path, story: ReportModel, formats: Sequence[str], target: Path) -> list[str]:
+def _written(directory: Path, model: ReportModel, formats: Sequence[str], target: Path) -> list[str]:
     """Write the report's files; an error names the final directory instead of the staging directory."""
     try:
-        return _write(directory, story, formats)
+        return _write(directory, model, formats)
     except OSError as error:
         raise ReportError(f"{target}: cannot write the report: {error.strerror or error}", code="unwritable") from error
 
 
-def _write(directory: Path, story: ReportModel, formats: Sequence[str]) -> list[str]:
+def _write(directory: Path, model: ReportModel, formats: Sequence[str]) -> list[str]:
     """Write the formats that are files; return their names, the HTML page first."""
     from spark_report.model.comparison import all_tables  # noqa: PLC0415
     from spark_report.render import html, output, text  # noqa: PLC0415
 
     made = []
-    tables = all_tables(story)
+    tables = all_tables(model)
     if "html" in formats:
-        html.write_html(directory / output.HTML, story)
+        html.write_html(directory / output.HTML, model)
         made.append(output.HTML)
     if "markdown" in formats:
-        text.write_markdown(directory / output.MARKDOWN, story)
+        text.write_markdown(directory / output.MARKDOWN, model)
         made.append(output.MARKDOWN)
     if "json" in formats:
-        output.write_json(directory / output.JSON, story, tables)
+        output.write_json(directory / output.JSON, model, tables)
         made.append(output.JSON)
     if "parquet" in formats:
         output.write_parquet(directory / output.TABLES, tables)

@@ -24,7 +24,7 @@ from tui.keybindings.keymap import key_of, program_bindings
 from tui.keybindings.keymap import word_of as key_word
 from tui.keybindings.scopes import keymap_of, remapped
 from tui.screens.base import LiveScreen
-from tui.screens.cluster import MainScreen, Wake
+from tui.screens.cluster import MainScreen, WakeMessage
 from tui.session.destination import Destination
 from tui.session.session_controller import SessionController
 from tui.session.settings_changes import SettingUndo
@@ -33,15 +33,15 @@ from tui.settings.settings_file import ExplainedTerms
 from tui.startup import painted
 from tui.terminal.frame_clock import FRAME_S
 from tui.terminal.glyphs import GlyphSet
-from tui.terminal.terminal import ParsedOnce, TerminalTitle, animated, frugal_driver
-from tui.terminal.theme import Look, ThemeName, textual_name, textual_themes
+from tui.terminal.terminal import CachedStylesheet, TerminalTitle, animated, reduced_output_driver
+from tui.terminal.theme import Appearance, ThemeName, textual_name, textual_themes
 from tui.viewmodel.help import term, word_at
 from tui.viewmodel.status_bar import terminal_title
 from tui.widgets.line_widget import LineGrid
 from tui.widgets.panes import Pane
 
 if TYPE_CHECKING:
-    from tui.tour import Guide
+    from tui.tour import TourGuide
 
 
 # Hints: a Kafka term is explained the first time that the pointer or cursor rests on it.
@@ -147,7 +147,7 @@ class FloodmarkApp(App[None]):
 
     def __init__(
         self,
-        bridge: SessionController,
+        session_controller: SessionController,
         *,
         playbook: str,
         seed: int,
@@ -167,7 +167,7 @@ class FloodmarkApp(App[None]):
         """
         # With NO_COLOR only the terminal's own two colours are used; Textual's grey replacement would be a colour.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
-        self.bridge = bridge
+        self.session_controller = session_controller
         self.failure: BaseException | None = None
         self.request: Destination | None = None
         """Next destination, after the session is sealed."""
@@ -175,7 +175,7 @@ class FloodmarkApp(App[None]):
         """Previous destination."""
         self.sessions: Path | None = None
         """Directory of recorded sessions; None: the default."""
-        self.guide: Guide | None = None
+        self.guide: TourGuide | None = None
         """Guide of the tour, None without a tour."""
         self.undoable_settings: list[SettingUndo] = []
         """Settings that were changed and written to the file, the latest last."""
@@ -190,31 +190,31 @@ class FloodmarkApp(App[None]):
         self._title: TerminalTitle | None = None
         self._keep_errors = keep_errors
         self._wake = asyncio.Event()
-        self.look = Look(colour=not self.no_color, glyphs=glyphs, theme=theme)
+        self.appearance = Appearance(colour=not self.no_color, glyphs=glyphs, theme=theme)
         self.settings = settings or Settings()
         keys = remapped(self.settings.keys)
         if self.settings.keys:
             self.set_keymap(keymap_of(keys))
-        self.main = MainScreen(bridge, self.look, playbook=playbook, seed=seed, keys=keys)
+        self.main = MainScreen(session_controller, self.appearance, playbook=playbook, seed=seed, keys=keys)
         for each in textual_themes():
             self.register_theme(each)
         self.theme = textual_name(theme)
-        self.stylesheet = ParsedOnce(variables=self.get_css_variables())
+        self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
         self.set_class(glyphs == "ascii", "-ascii")
 
-    def set_look(self, look: Look) -> None:
-        """Redraw everything, including open pages, in another look."""
-        self.look = look
-        self.set_class(look.glyphs == "ascii", "-ascii")
-        self.theme = textual_name(look.theme)
+    def set_look(self, appearance: Appearance) -> None:
+        """Redraw everything, including open pages, with another appearance."""
+        self.appearance = appearance
+        self.set_class(appearance.glyphs == "ascii", "-ascii")
+        self.theme = textual_name(appearance.theme)
         self.refresh_css(animate=False)  # for every screen, as only the glyphs may have changed
         for screen in self.screen_stack:
             if isinstance(screen, MainScreen | LiveScreen):
-                screen.look = look
+                screen.appearance = appearance
             for pane in screen.query(Pane):
-                pane.set_look(look)
+                pane.set_look(appearance)
             for grid in screen.query(LineGrid):
-                grid.set_look(look)
+                grid.set_look(appearance)
         self.main.present()
 
     def get_default_screen(self) -> Screen[None]:
@@ -223,18 +223,18 @@ class FloodmarkApp(App[None]):
 
     def get_driver_class(self) -> type[Driver]:
         """Return the terminal driver that saves bytes."""
-        return frugal_driver(super().get_driver_class())
+        return reduced_output_driver(super().get_driver_class())
 
     def on_mount(self) -> None:
         """Show notes, and set up animation, title, tour and signal handlers."""
         for note in self._notes:
             self.main.toast(note, "warning", seconds=NOTE_S)
-        if self.bridge.clock.automatic:
+        if self.session_controller.clock.automatic:
             self.main.motion.on = animated(os.environ)
             if self._driver is not None and not self.is_headless:
                 self._title = TerminalTitle(self._driver.write, os.environ)
             if self.guide is not None:
-                self.set_interval(LOOK_S, self.guide.look)
+                self.set_interval(LOOK_S, self.guide.refresh)
             loop = asyncio.get_running_loop()
             for number in SIGNALS:
                 with contextlib.suppress(RuntimeError, ValueError):
@@ -247,39 +247,39 @@ class FloodmarkApp(App[None]):
     def _begin(self) -> None:
         """Start frames, as the first paint is done."""
         painted()
-        if self.bridge.clock.automatic:
+        if self.session_controller.clock.automatic:
             self.run_worker(self._drive(), name="frames", exit_on_error=True)
 
     def frame(self) -> float | None:
         """Run one frame; return seconds until the next one, None while paused."""
-        if not self.bridge.is_approximate:
+        if not self.session_controller.is_approximate:
             self.main.scrubbing.forget()
         dragged = self.main.scrubbing.frame()
-        done = self.bridge.frame()
-        for text, good in self.bridge.queued_results:
+        done = self.session_controller.frame()
+        for text, good in self.session_controller.queued_results:
             self.main.toast(text, "information" if good else "warning")
-        self.bridge.queued_results.clear()
+        self.session_controller.queued_results.clear()
         stands = done.delay is None
         if done.paint or (stands and self._moves_on()):
             self._paint()
-        if done.paint and self.bridge.ran_out:
-            self.bridge.ran_out = False
+        if done.paint and self.session_controller.ran_out:
+            self.session_controller.ran_out = False
             self.main.toast("no notable event in the next two minutes", "warning")
-        if self.bridge.news:
+        if self.session_controller.news:
             self.main.branches.report_news()
-        if self.bridge.stopped_at_loss:
-            self.bridge.stopped_at_loss = False
+        if self.session_controller.stopped_at_loss:
+            self.session_controller.stopped_at_loss = False
             self.main.toast(
                 f"paused: an acknowledged record went missing; {key_of('finding', self.main.keys)} opens the autopsy",
                 "warning",
                 seconds=NOTE_S,
             )
-        at_end = self.bridge.at_end if self.bridge.session.recorded is not None else None
-        if self.bridge.ended and not self._end_told and at_end is not None:
+        at_end = self.session_controller.at_end if self.session_controller.session.recorded is not None else None
+        if self.session_controller.ended and not self._end_told and at_end is not None:
             self._end_told = True
             self.main.toast(at_end(), seconds=NOTE_S)
         if self.guide is not None:
-            self.guide.look()
+            self.guide.refresh()
         self._update_title()
         delay = FRAME_S if stands and not self.main.motion.idle(self._painted_s) else done.delay
         return delay if dragged is None else min(dragged, delay or dragged)
@@ -287,7 +287,7 @@ class FloodmarkApp(App[None]):
     def _paint(self) -> None:
         """Present the latest view."""
         self.frames += 1
-        self._painted_s = self.bridge.clock.now()
+        self._painted_s = self.session_controller.clock.now()
         self.main.present()
         for screen in self.screen_stack:
             if isinstance(screen, LiveScreen):
@@ -295,24 +295,24 @@ class FloodmarkApp(App[None]):
 
     def _moves_on(self) -> bool:
         """Return whether a frame is due for an animation while time is paused."""
-        due = self.bridge.clock.now() - self._painted_s >= FRAME_S / 2
-        return due and not self.bridge.unfocused and not self.main.motion.idle(self._painted_s)
+        due = self.session_controller.clock.now() - self._painted_s >= FRAME_S / 2
+        return due and not self.session_controller.unfocused and not self.main.motion.idle(self._painted_s)
 
     def _update_title(self) -> None:
         """Update the title of the terminal."""
         if self._title is not None:
-            bridge = self.bridge
-            running = not (bridge.paused or bridge.ended)
-            text = self.look.text(terminal_title(bridge.view, running=running))
-            self._title.show(text, bridge.clock.now(), at_once=not running)
+            session_controller = self.session_controller
+            running = not (session_controller.paused or session_controller.ended)
+            text = self.appearance.text(terminal_title(session_controller.view, running=running))
+            self._title.show(text, session_controller.clock.now(), at_once=not running)
 
     def on_app_blur(self) -> None:
         """Paint fewer frames while the terminal is not focused."""
-        self.bridge.unfocused = True
+        self.session_controller.unfocused = True
 
     def on_app_focus(self) -> None:
         """Paint at the normal rate again."""
-        self.bridge.unfocused = False
+        self.session_controller.unfocused = False
         self._wake.set()
 
     def on_unmount(self) -> None:
@@ -325,13 +325,13 @@ class FloodmarkApp(App[None]):
         if self.hinting is not None:
             self.hinting.moved(event.screen_x, event.screen_y)
 
-    def on_wake(self, _message: Wake) -> None:
+    def on_wake(self, _message: WakeMessage) -> None:
         """Run the next frame at once."""
         self._wake.set()
 
     def action_export(self) -> None:
         """Export the session so far as a playbook."""
-        recorded = self.bridge.session.recorded
+        recorded = self.session_controller.session.recorded
         if self.recorder is None and recorded is None:
             self.main.toast("this session is not recorded, so it cannot be exported", "warning")
             return
@@ -343,7 +343,7 @@ class FloodmarkApp(App[None]):
     async def _export(self) -> None:
         from tui.session.background_tasks import export_beside, export_recorded  # noqa: PLC0415 - seldom wanted
 
-        recorded = self.bridge.session.recorded
+        recorded = self.session_controller.session.recorded
         if recorded is not None:
             folder = self.sessions or sessions_root()
             text, good = await export_recorded(recorded.path, recorded.start.session_id, folder)
@@ -357,9 +357,9 @@ class FloodmarkApp(App[None]):
 
     def begin_tour(self) -> None:
         """Start the guided tour."""
-        from tui.tour import Guide  # noqa: PLC0415 - seldom wanted
+        from tui.tour import TourGuide  # noqa: PLC0415 - seldom wanted
 
-        self.guide = Guide(self)
+        self.guide = TourGuide(self)
 
     def action_tour(self) -> None:
         """Leave or resume the tour."""

@@ -27,18 +27,18 @@ class GatewaySessionController(SessionController):
     """Session controller over a gateway's session, which performs actions through the gateway."""
 
     def __init__(
-        self, session: Session, gateway: Gateway, heard: list[Event], clock: FrameClock, *, frame_s: float = FRAME_S
+        self, session: Session, gateway: Gateway, received: list[Event], clock: FrameClock, *, frame_s: float = FRAME_S
     ) -> None:
-        """``gateway`` is open; ``heard`` is the list that receives its events."""
+        """``gateway`` is open; ``received`` is the list that receives its events."""
         self._gateway = gateway
-        self._heard = heard
+        self._received = received
         self._complaints = 0
         gateway.listeners.on_error = self._complain
         super().__init__(Branches(session), clock, frame_s=frame_s)
 
     def frame(self) -> FrameResult:
         """Advance the model to the wall-clock time, and update the view."""
-        self._gateway.engine.pump()
+        self._gateway.engine.advance()
         if self._gateway.engine.failure is not None:
             raise self._gateway.engine.failure
         self._now.ended = self._gateway.engine.over
@@ -54,8 +54,8 @@ class GatewaySessionController(SessionController):
 
     def _listen(self) -> None:
         self._gateway.engine.collect()
-        fresh = self._heard.copy()
-        self._heard.clear()
+        fresh = self._received.copy()
+        self._received.clear()
         self._now.take(fresh, self.session.cluster.trace.count)
 
     def _complain(self, broker: int, text: str) -> None:
@@ -152,12 +152,14 @@ def show_serving(session: Session, screen: ScreenChoice, host: str, port: int) -
 
 async def _show(session: Session, screen: ScreenChoice, host: str, port: int) -> BaseException | None:
     gateway = Gateway(session, host=host)
-    heard: list[Event] = []
-    gateway.on_events = heard.extend
+    received: list[Event] = []
+    gateway.on_events = received.extend
     await gateway.open(port)
-    bridge = GatewaySessionController(session, gateway, heard, MonotonicClock(), frame_s=frame_s(screen.settings.fps))
-    app = app_over(bridge, session, screen, name=session.playbook.name)
-    bridge.queued_results.append((f"bootstrap.servers={gateway.bootstrap}", True))
+    session_controller = GatewaySessionController(
+        session, gateway, received, MonotonicClock(), frame_s=frame_s(screen.settings.fps)
+    )
+    app = app_over(session_controller, session, screen, name=session.playbook.name)
+    session_controller.queued_results.append((f"bootstrap.servers={gateway.bootstrap}", True))
     try:
         await app.run_async()
     finally:

@@ -18,8 +18,8 @@ from tui.screen_choice import ScreenChoice
 from tui.session.destination import SESSION, Destination, ScreenExit
 from tui.startup import painted
 from tui.terminal import glyphs
-from tui.terminal.terminal import ParsedOnce
-from tui.terminal.theme import Look, textual_name, textual_themes
+from tui.terminal.terminal import CachedStylesheet
+from tui.terminal.theme import Appearance, textual_name, textual_themes
 from tui.viewmodel.row import Row, fitted
 from tui.viewmodel.timeline import imported_session
 from tui.viewmodel.timeline.imported_session import EventList, ImportedSession
@@ -48,8 +48,8 @@ def open_imported(recorded: RecordedSession, chosen: ScreenChoice) -> ScreenExit
     except LayoutError as error:
         print_error(str(error))
         return ScreenExit(BAD_INPUT)
-    look = Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
-    app = ImportedApp(session, look, chosen.settings.keys)
+    appearance = Appearance(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
+    app = ImportedApp(session, appearance, chosen.settings.keys)
     app.run()
     return ScreenExit(app.return_code or 0, None, Destination(SESSION, str(recorded.path)))
 
@@ -62,13 +62,13 @@ class ImportedApp(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("imported")
 
-    def __init__(self, session: ImportedSession, look: Look, keys: Wanted | None = None) -> None:
+    def __init__(self, session: ImportedSession, appearance: Appearance, keys: Wanted | None = None) -> None:
         """``keys`` are the user's own."""
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self._keys = remapped(keys or {}, scope_of("imported").keys)
         self.set_keymap({key.id: key.keys for key in self._keys if keys})
         self.session = session
-        self.look = look
+        self.appearance = appearance
         self.events = EventList.of(session)
         self.at = max(0, len(session.events) - 1)
         """Number of the event after which the cluster is shown."""
@@ -76,24 +76,24 @@ class ImportedApp(App[None]):
         """The last view, and the event that it is after."""
         self.finding = 0
         """Number of the finding whose page is open, from 1; 0: none."""
-        self.matrix = Matrix(look)
-        self.lanes = Lanes(look)
-        self.listed = Rows(look, "imported-events")
-        self._title: LineGrid[Row] = LineGrid(row, look, id="imported-title")
-        self._hints: LineGrid[Row] = LineGrid(row, look, id="imported-keys")
+        self.matrix = Matrix(appearance)
+        self.lanes = Lanes(appearance)
+        self.listed = Rows(appearance, "imported-events")
+        self._title: LineGrid[Row] = LineGrid(row, appearance, id="imported-title")
+        self._hints: LineGrid[Row] = LineGrid(row, appearance, id="imported-keys")
         for each in textual_themes():
             self.register_theme(each)
-        self.theme = textual_name(look.theme)
-        self.stylesheet = ParsedOnce(variables=self.get_css_variables())
-        self.set_class(look.glyphs == "ascii", "-ascii")
+        self.theme = textual_name(appearance.theme)
+        self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
+        self.set_class(appearance.glyphs == "ascii", "-ascii")
 
     def compose(self) -> ComposeResult:
         """Yield title, panes and key hints."""
-        look = self.look
+        appearance = self.appearance
         yield self._title
-        yield Pane(self.matrix, look, title="Partitions", id="imported-matrix")
-        yield Pane(self.lanes, look, title="Log", id="imported-lanes")
-        yield Pane(self.listed, look, title="Events", id="imported-list")
+        yield Pane(self.matrix, appearance, title="Partitions", id="imported-matrix")
+        yield Pane(self.lanes, appearance, title="Log", id="imported-lanes")
+        yield Pane(self.listed, appearance, title="Events", id="imported-list")
         yield self._hints
 
     def on_mount(self) -> None:

@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 END = "end of the recording"
 
 
-def open_recording(request: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
+def open_recording(request: Destination, options: ProgramOptions, back: Destination | None) -> ScreenExit:
     """Open a recording by its path or id; ``back`` is the previous destination.
 
     Exit codes: 0: closed; 1: the replay differs from the recording (details on stderr); 2: bad input; 70: internal
     error.
     """
     try:
-        recorded = read_session(find_session(request.text, asked.parent))
+        recorded = read_session(find_session(request.text, options.parent))
         if recorded.start.imported:
             from tui.imported import open_imported  # noqa: PLC0415 - few sessions are imported
 
-            return open_imported(recorded, check(asked.glyphs, asked.theme, asked.speed))
+            return open_imported(recorded, check(options.glyphs, options.theme, options.speed))
         reopened = ReopenedSession(recorded)
-        chosen = check(asked.glyphs, asked.theme, asked.speed)
+        chosen = check(options.glyphs, options.theme, options.speed)
     except PlaybookError as error:
         print_problems(error)
         return ScreenExit(BAD_INPUT)
@@ -58,10 +58,10 @@ def open_recording(request: Destination, asked: ProgramOptions, back: Destinatio
         print_error(str(error))
         return ScreenExit(BAD_INPUT)
     start = reopened.recorded.start
-    beside = Recorder(asked.parent, live=True, settings=start.settings, fsync=asked.fsync, root=start.session_id)
+    beside = Recorder(options.parent, live=True, settings=start.settings, fsync=options.fsync, root=start.session_id)
     branches = Branches(reopened, beside)
     app = recording_app(reopened, chosen, branches)
-    app.previous_destination, app.sessions = back, asked.parent
+    app.previous_destination, app.sessions = back, options.parent
     app.run()
     branches.discard()
     if app.failure is not None:
@@ -101,17 +101,17 @@ def recording_app(
     from tui.session.session_controller import SessionController  # noqa: PLC0415
     from tui.terminal.frame_clock import MonotonicClock  # noqa: PLC0415
 
-    bridge = SessionController(
+    session_controller = SessionController(
         branches or reopened,
         clock or MonotonicClock(),
         speed=screen.speed,
         frame_s=frame_s(screen.settings.fps),
         at_end=lambda: end_message(reopened),
     )
-    bridge.stops_at_loss = screen.settings.autopause
+    session_controller.stops_at_loss = screen.settings.autopause
     recorded = reopened.recorded
     return FloodmarkApp(
-        bridge, playbook=recorded.start.playbook, seed=recorded.start.seed, glyphs=screen.glyphs,
+        session_controller, playbook=recorded.start.playbook, seed=recorded.start.seed, glyphs=screen.glyphs,
         theme=screen.theme, settings=screen.settings, keep_errors=True, notes=(*recorded.notes, *screen.notes),
         seen=ExplainedTerms(),
     )  # fmt: skip
@@ -167,19 +167,19 @@ def open_live(
     )
 
 
-def open_playbook(request: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
+def open_playbook(request: Destination, options: ProgramOptions, back: Destination | None) -> ScreenExit:
     """Open a playbook, and seal its session at the end; ``back`` is the previous destination."""
     try:
-        screen = check(asked.glyphs, asked.theme, asked.speed)
+        screen = check(options.glyphs, options.theme, options.speed)
     except ScreenChoiceError as error:
         print_error(str(error))
         return ScreenExit(BAD_INPUT)
-    session = begin_live(request.text, seed=request.seed, parent=asked.parent, fsync=asked.fsync)
+    session = begin_live(request.text, seed=request.seed, parent=options.parent, fsync=options.fsync)
     if session is None:
         return ScreenExit(BAD_INPUT)
     branches = Branches(session)
     app = live_app(session, screen, branches)
-    app.previous_destination, app.sessions = back, asked.parent
+    app.previous_destination, app.sessions = back, options.parent
     if session.playbook.name == TOUR:
         app.begin_tour()
     app.run()
@@ -197,19 +197,21 @@ def live_app(session: Session, screen: ScreenChoice, branches: Branches | None =
     from tui.session.session_controller import SessionController  # noqa: PLC0415 - reports bad input without importing Textual
     from tui.terminal.frame_clock import MonotonicClock  # noqa: PLC0415
 
-    bridge = SessionController(
+    session_controller = SessionController(
         branches or session, MonotonicClock(), speed=screen.speed, frame_s=frame_s(screen.settings.fps)
     )
-    bridge.stops_at_loss = screen.settings.autopause
-    return app_over(bridge, session, screen, name=session.playbook.name)
+    session_controller.stops_at_loss = screen.settings.autopause
+    return app_over(session_controller, session, screen, name=session.playbook.name)
 
 
-def app_over(bridge: "SessionController", session: Session, screen: ScreenChoice, *, name: str) -> "FloodmarkApp":
+def app_over(
+    session_controller: "SessionController", session: Session, screen: ScreenChoice, *, name: str
+) -> "FloodmarkApp":
     """Return the app over a session controller; ``name`` is the name of the session in the TUI."""
     from tui.app import FloodmarkApp  # noqa: PLC0415
 
     return FloodmarkApp(
-        bridge, playbook=name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
+        session_controller, playbook=name, seed=session.cluster.seed, glyphs=screen.glyphs, theme=screen.theme,
         settings=screen.settings, keep_errors=True, recorder=session.recorder, notes=screen.notes,
         seen=ExplainedTerms(),
     )  # fmt: skip

@@ -62,10 +62,10 @@ class PaletteEntry:
 def main_of(screen: Screen[Any]) -> MainScreen | None:
     """Return the main screen if the palette is over it or over a mode; None over any other page."""
     found = screen.app.screen_stack[0] if isinstance(screen, ModeScreen) else screen
-    return found if isinstance(found, MainScreen) and found.bridge.view.brokers else None
+    return found if isinstance(found, MainScreen) and found.session_controller.view.brokers else None
 
 
-class Offers(Provider):
+class PaletteProvider(Provider):
     """Provider that searches the entries of :meth:`offers`, the best matches first."""
 
     WORTH: ClassVar[float] = 0.5
@@ -99,12 +99,12 @@ NEVER: Final = "never"
 READ_ONLY: Final = "is read-only: it is read when a broker starts; set it in the playbook"
 
 
-class SettingsProvider(Offers):
+class SettingsProvider(PaletteProvider):
     """Kafka configs: those of the topic under the cursor first, then other topics, then brokers."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Return configs by topic; of all brokers together if equal, else by broker."""
-        cluster = main.bridge.session.cluster
+        cluster = main.session_controller.session.cluster
         brokers, profile = cluster.brokers, cluster.cluster_state.profile
         for topic in topics(main):
             yield from (topic_offer(main, topic, each) for each in of_topic(topic_configs(main, topic), profile, topic))
@@ -118,7 +118,7 @@ class SettingsProvider(Offers):
 
 def topics(main: MainScreen) -> list[str]:
     """Return all topics, the one under the cursor first."""
-    partitions = main.bridge.view.partitions
+    partitions = main.session_controller.view.partitions
     found = list(dict.fromkeys(each.name.rpartition("-")[0] for each in partitions))
     chosen = main.partition
     own = chosen.name.rpartition("-")[0] if chosen is not None else ""
@@ -127,7 +127,7 @@ def topics(main: MainScreen) -> list[str]:
 
 def topic_configs(main: MainScreen, topic: str) -> TopicConfigs:
     """Return the topic's configs from the leader of its first partition, else from any broker."""
-    partitions, brokers = main.bridge.view.partitions, main.bridge.session.cluster.brokers
+    partitions, brokers = main.session_controller.view.partitions, main.session_controller.session.cluster.brokers
     leaders = [each.leader for each in partitions if each.name.rpartition("-")[0] == topic and each.leader in brokers]
     return brokers[leaders[0] if leaders else next(iter(brokers))].settings
 
@@ -168,7 +168,7 @@ def ask(main: MainScreen, whose: str, setting: ConfigEntry, line: str) -> None:
 
     choices = key.choices or (("true", "false") if key.type == "bool" else ())
     asked = SettingPrompt(f"{whose}: {key.name}", _about(setting), now, allowed_values(key), check, use, choices)
-    main.app.push_screen(ValueForm(main.look, asked))
+    main.app.push_screen(ValueForm(main.appearance, asked))
 
 
 def _scope_of(line: str) -> Literal["topic", "broker"]:
@@ -224,10 +224,10 @@ class FaultProvider(Provider):
 
     def _offers(self, screen: Sheets) -> Iterator[tuple[str, str, int, str]]:
         """Yield the faults that apply to each target."""
-        if not screen.bridge.view.brokers or screen.no_target():
+        if not screen.session_controller.view.brokers or screen.no_target():
             return
         for node, short in sorted(screen.main.operator.targets(), key=lambda each: each[0] != screen.target):
-            for name in screen.bridge.session.board.applicable_faults(node):
+            for name in screen.session_controller.session.board.applicable_faults(node):
                 fault = CATALOGUE[name]
                 yield f"{fault.title} {short}", name, node, fault.summary
 
@@ -273,7 +273,7 @@ class FindingProvider(Provider):
         from tui.session.background_tasks import findings_so_far  # noqa: PLC0415
 
         screen = main_of(self.screen)
-        self._findings = findings_so_far(screen.bridge) if screen is not None else ()
+        self._findings = findings_so_far(screen.session_controller) if screen is not None else ()
 
     async def search(self, query: str) -> Hits:
         """Yield the findings whose sentences match."""
@@ -302,7 +302,7 @@ GO_TO_NAME: Final = "go to "
 _OFFSET: Final = re.compile(r"(?:go (?:to )?)?([A-Za-z0-9._-]+)[ :@]+([0-9]{1,15})", re.ASCII)
 
 
-class GoProvider(Offers):
+class GoProvider(PaletteProvider):
     """Navigation targets by name; ``orders-3 124`` is an offset."""
 
     def answers(self, main: MainScreen, query: str) -> Iterator[PaletteEntry]:
@@ -311,7 +311,7 @@ class GoProvider(Offers):
         if typed is None:
             return
         offset = int(typed[2])
-        for each in main.bridge.view.partitions:
+        for each in main.session_controller.view.partitions:
             if each.name == typed[1] and each.log_start <= offset < max(each.leo, 1):
                 yield PaletteEntry(
                     f"{GO_TO_NAME}{each.name} offset {offset}", "in the log microscope",
@@ -320,7 +320,7 @@ class GoProvider(Offers):
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Return all named targets."""
-        view = main.bridge.view
+        view = main.session_controller.view
         for each in view.brokers:
             yield PaletteEntry(
                 f"{GO_TO_NAME}b{each.id}",
@@ -343,13 +343,13 @@ class GoProvider(Offers):
             )
 
 
-class ViolationProvider(Offers):
+class ViolationProvider(PaletteProvider):
     """Command palette entries of the times of violations."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Return the first violation per invariant and partition."""
-        bridge = main.bridge
-        for each in bridge.chronicle.all_violations(bridge.session.present_us):
+        session_controller = main.session_controller
+        for each in session_controller.chronicle.all_violations(session_controller.session.present_us):
             where = f" of {each.partition}" if each.partition else ""
             yield PaletteEntry(
                 f"go {clock(each.at_us)} violation: {each.name}{where}", each.detail,
@@ -360,7 +360,7 @@ class ViolationProvider(Offers):
 # Playbooks of the library, to be started in place of the current session.
 
 
-class PlaybookProvider(Offers):
+class PlaybookProvider(PaletteProvider):
     """Playbooks by name, title and tags, without those with manual steps."""
 
     async def startup(self) -> None:
@@ -414,7 +414,7 @@ class TimeProvider(Provider):
         """Return the time of ``go 00:44``, -1 for any other query."""
         if not query.startswith(GO_TO_TIME):
             return -1
-        session = screen.bridge.session
+        session = screen.session_controller.session
         try:
             return instant_us(query.removeprefix(GO_TO_TIME).strip(), session.timeline.first_us, session.present_us)
         except InstantError:
@@ -429,7 +429,7 @@ USUAL: Final = ("crash", "gc_pause", "isolate", "lag")
 """Faults offered for a running broker, the most instructive first."""
 
 
-class UsefulProvider(Offers):
+class UsefulProvider(PaletteProvider):
     """Most useful entries before anything is typed; typing finds them by the other providers."""
 
     async def discover(self) -> Hits:
@@ -458,24 +458,24 @@ def useful(main: MainScreen) -> Iterator[PaletteEntry]:
 
 
 def _is_down(main: MainScreen) -> bool:
-    return any(each.id == main.target and each.state == "down" for each in main.bridge.view.brokers)
+    return any(each.id == main.target and each.state == "down" for each in main.session_controller.view.brokers)
 
 
 def _fixes(main: MainScreen) -> Iterator[PaletteEntry]:
     target = main.target
-    findings = findings_so_far(main.bridge)
+    findings = findings_so_far(main.session_controller)
     if findings:
         yield _autopsy(main, findings)
     if _is_down(main):
         about = CATALOGUE["restart"].summary
         yield PaletteEntry(f"restart b{target}", about, partial(main.operator.inject, "restart", target))
-    faults = len(main.bridge.view.faults)
+    faults = len(main.session_controller.view.faults)
     if faults:
         yield PaletteEntry("heal all faults", f"{faults} active", partial(main.operator.do, Action("heal", "all")))
     partition = main.partition
     if partition is not None and partition.offline:
         try:
-            action = main.bridge.session.board.usual("elect_leaders", partition.name, target)
+            action = main.session_controller.session.board.usual("elect_leaders", partition.name, target)
         except FaultError:
             return
         yield PaletteEntry(
@@ -494,7 +494,9 @@ def _inspections(main: MainScreen) -> Iterator[PaletteEntry]:
         return
     yield PaletteEntry(f"log of {partition.name}", "in the log microscope", partial(main.action_mode, "log"))
     topic = partition.name.rpartition("-")[0]
-    for each in of_topic(topic_configs(main, topic), main.bridge.session.cluster.cluster_state.profile, topic):
+    for each in of_topic(
+        topic_configs(main, topic), main.session_controller.session.cluster.cluster_state.profile, topic
+    ):
         if each.key.name == MIN_ISR:
             yield topic_offer(main, topic, each)
 
@@ -502,7 +504,7 @@ def _inspections(main: MainScreen) -> Iterator[PaletteEntry]:
 # The TUI settings by name: a form for each, choices of looks, and undo.
 
 
-class ViewProvider(Offers):
+class ViewProvider(PaletteProvider):
     """TUI settings; a choice is applied and written to the user's file at once."""
 
     def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
@@ -542,7 +544,7 @@ class ViewProvider(Offers):
 
         choices = option.choices or (("true", "false") if isinstance(option.default, bool) else ())
         asked = SettingPrompt(f"TUI setting {option.name}", option.words, now, allowed, check, use, choices)
-        app.push_screen(ValueForm(app.look, asked))
+        app.push_screen(ValueForm(app.appearance, asked))
 
 
 def text_of(value: Value) -> str:

@@ -30,7 +30,7 @@ class ProgramOptions:
 class Opener(Protocol):
     """Opens a destination, and returns when it is closed; ``back`` is the previous destination."""
 
-    def __call__(self, request: Destination, asked: ProgramOptions, back: Destination | None) -> ScreenExit:
+    def __call__(self, request: Destination, options: ProgramOptions, back: Destination | None) -> ScreenExit:
         """Open the destination, and return how it was left."""
 
 
@@ -42,13 +42,13 @@ _OPENERS: Final = {
 """Kind of destination → module and function that opens it, imported when first needed."""
 
 
-def run_destinations(request: Destination, asked: ProgramOptions) -> int:
+def run_destinations(request: Destination, options: ProgramOptions) -> int:
     """Open a destination and those that follow; return the exit code of the last one."""
     back: Destination | None = None
     while True:
         module, name = _OPENERS[request.kind]
         with no_gc_until_painted():
-            left = cast("Opener", getattr(import_module(module), name))(request, asked, back)
+            left = cast("Opener", getattr(import_module(module), name))(request, options, back)
         if left.request is None:
             return left.code
         request, back = left.request, left.previous_destination

@@ -33,7 +33,7 @@ def painted() -> None:
         gc.enable()
 
 
-class ImportAhead:
+class BackgroundImport:
     """Imports modules in a thread while the user makes a choice that will need them."""
 
     def __init__(self, names: tuple[str, ...] = SESSIONS) -> None:

@@ -11,7 +11,7 @@ from tui.screens.autopsy import AutopsyScreen
 from tui.screens.fault_sheet import Sheets
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel.row import Row
 from tui.widgets.line_widget import Rows
 from tui.widgets.panes import Pane
@@ -54,7 +54,7 @@ class TourTask:
     text: str
     keys: str
     done: Callable[[TourContext], bool]
-    missed: Callable[[TourContext], bool] = lambda sight: False
+    missed: Callable[[TourContext], bool] = lambda tour_context: False
     """Whether the task can no longer be done, so that the tour returns to :data:`PAUSE_TASK`."""
     stops_time: bool = False
     """Whether time is paused once the task is done."""
@@ -62,9 +62,9 @@ class TourTask:
     """Whether the task is also checked while the past is shown."""
 
 
-def _whole(sight: TourContext) -> bool:
+def _whole(context: TourContext) -> bool:
     """Return whether the partition is healthy again."""
-    return sight.in_sync > 1 and not sight.leader_down and not sight.missing
+    return context.in_sync > 1 and not context.leader_down and not context.missing
 
 
 STOPS: Final = (
@@ -72,66 +72,66 @@ STOPS: Final = (
         "A producer will write orders with acks=all: both replicas, on two of three brokers, must have a record"
         " before it is acknowledged. Time is paused: start it.",
         "{pause}",
-        lambda sight: sight.now_us > 0 and not sight.paused,
+        lambda tour_context: tour_context.now_us > 0 and not tour_context.paused,
     ),
     TourTask(
         f"A row is a partition. {glyphs.LEADER} is the leader with its log end offset; {glyphs.IN_SYNC} is an in-sync"
         " follower, = means fully caught up. Move the cursor to {tour_follower}.",
         "{right}",
-        lambda sight: sight.at_follower,
+        lambda tour_context: tour_context.at_follower,
     ),
     TourTask(
         "Now pause the process of {tour_follower} for 15 s, like a long garbage collection: {fault} opens the"
         " fault sheet, g is the GC pause.",
         "{fault}, then g",
-        lambda sight: sight.follower_paused,
+        lambda tour_context: tour_context.follower_paused,
     ),
     TourTask(
         "It no longer fetches. After 4 s (replica.lag.time.max.ms) the leader removes it from the ISR:"
         f" {glyphs.IN_SYNC} becomes {glyphs.LAGGING}, and acks=all now means a single copy. Watch.",
         "nothing, just watch",
-        lambda sight: sight.in_sync == 1,
-        lambda sight: sight.in_sync > 1 and not sight.follower_paused,
+        lambda tour_context: tour_context.in_sync == 1,
+        lambda tour_context: tour_context.in_sync > 1 and not tour_context.follower_paused,
         stops_time=True,
     ),
     TourTask(
         "Time is paused. From now on acknowledged records are on the leader only, which min.insync.replicas=1 allows."
         " Move back to {tour_leader} and crash it.",
         "{left}, then {fault}, then c",
-        lambda sight: sight.leader_down,
+        lambda tour_context: tour_context.leader_down,
         _whole,
     ),
     TourTask(
         "Start time again. The leader's session times out after 9 s; then the paused follower is elected although it"
         " lags: unclean.leader.election.enable=true.",
         "{pause}; {faster} is faster",
-        lambda sight: sight.missing > 0,
+        lambda tour_context: tour_context.missing > 0,
         _whole,
     ),
     TourTask(
         f"{glyphs.LOST} counts acknowledged records that the leader does not have. The producer got no error."
         " Open the autopsy.",
         "{finding}",
-        lambda sight: sight.autopsy,
+        lambda tour_context: tour_context.autopsy,
     ),
     TourTask(
         "The frames show which replicas had the records at each event, and where the last copy was dropped. Find out"
         " what would have prevented it.",
         "s",
-        lambda sight: sight.prevention_requested,
+        lambda tour_context: tour_context.prevention_requested,
     ),
     TourTask(
         f"The session is run again with one setting changed per run; this takes about a minute. {glyphs.OK} prevents"
         " the loss, with its cost beside it (↓ scrolls). Then close the page and go back in time.",
         "esc, then {previous}",
-        lambda sight: sight.in_past and not sight.autopsy,
+        lambda tour_context: tour_context.in_past and not tour_context.autopsy,
         past=True,
     ),
     TourTask(
         "{previous} and {seek} go to the previous and next notable event, {present} to the present. {export} exports"
         " the session as a playbook, {playbooks} opens the library, {help} shows all keys. The tour ends here.",
         "{quit} to quit and save the session",
-        lambda sight: False,
+        lambda tour_context: False,
     ),
 )
 PAUSE_TASK: Final = 2
@@ -162,15 +162,15 @@ class Tour:
         """Whether the tour is at its last task."""
         return self.at == len(STOPS) - 1
 
-    def advance(self, sight: TourContext) -> bool:
+    def advance(self, context: TourContext) -> bool:
         """Advance past all tasks that are done; return whether time has to be paused for the next one."""
         halt = False
-        self.amiss = "" if sight.in_past or self.over else sight.unexpected
-        if sight.in_past and not self.stop.past:
+        self.amiss = "" if context.in_past or self.over else context.unexpected
+        if context.in_past and not self.stop.past:
             return False
-        if self.stop.missed(sight):
+        if self.stop.missed(context):
             self.at = PAUSE_TASK
-        while self.stop.done(sight):
+        while self.stop.done(context):
             halt = self.stop.stops_time
             self.at += 1
         return halt
@@ -205,9 +205,9 @@ STATUS_LINES = 2
 class CoachPane(Pane):
     """Pane that shows the current task of the tour."""
 
-    def __init__(self, look: Look) -> None:
-        self.rows = Rows(look, "coach")
-        super().__init__(self.rows, look, title="", id="coach-pane")
+    def __init__(self, appearance: Appearance) -> None:
+        self.rows = Rows(appearance, "coach")
+        super().__init__(self.rows, appearance, title="", id="coach-pane")
 
     def present(self, tour: Tour, at_top: bool) -> None:
         """Show the task in the lower right corner, or at the top."""
@@ -221,7 +221,7 @@ class CoachPane(Pane):
         self.caption(tour.title())
 
 
-class Guide:
+class TourGuide:
     """Guide of the tour through a session of its playbook."""
 
     def __init__(self, app: "FloodmarkApp") -> None:
@@ -229,14 +229,14 @@ class Guide:
         self.tour = Tour(app.main.keys)
         self.hidden = False
         self._app = app
-        app.bridge.pause(True)
-        app.bridge.stops_at_loss = True
+        app.session_controller.pause(True)
+        app.session_controller.stops_at_loss = True
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Advance past tasks that are done, and show the current one."""
         screen = self._app.screen
-        if not self.hidden and self.tour.advance(self._sight()):
-            self._app.bridge.pause(True)
+        if not self.hidden and self.tour.advance(self._tour_context()):
+            self._app.session_controller.pause(True)
             self._app.main.present()
         found = screen.query(CoachPane)
         if self.hidden:
@@ -244,9 +244,9 @@ class Guide:
         elif not screen.size.width or not screen.is_mounted:
             return
         elif not found:
-            pane = CoachPane(self._app.look)
+            pane = CoachPane(self._app.appearance)
             screen.mount(pane)
-            pane.call_after_refresh(self.look)
+            pane.call_after_refresh(self.refresh)
         else:
             found.first().present(self.tour, self._in_the_way(screen))
 
@@ -260,13 +260,13 @@ class Guide:
     def toggle(self) -> str:
         """Leave the tour, or resume it; return the message to show."""
         self.hidden = not self.hidden
-        self.look()
+        self.refresh()
         key = key_of("tour", self._app.main.keys)
         return f"tour closed, the session continues; {key} resumes the tour" if self.hidden else ""
 
-    def _sight(self) -> TourContext:
-        bridge, main = self._app.bridge, self._app.main
-        view, screen = bridge.view, self._app.screen
+    def _tour_context(self) -> TourContext:
+        session_controller, main = self._app.session_controller, self._app.main
+        view, screen = session_controller.view, self._app.screen
         partition = view.partitions[0]
         row, column = main.matrix.cursor
         tour, replicas = self.tour, [each.broker for each in partition.replicas]
@@ -279,7 +279,7 @@ class Guide:
         autopsy = screen if isinstance(screen, AutopsyScreen) else None
         return TourContext(
             now_us=view.now_us,
-            paused=bridge.paused,
+            paused=session_controller.paused,
             at_follower=row == 0 and view.brokers[column].id == tour.follower,
             follower_paused=states.get(tour.follower) == "paused",
             in_sync=len(partition.isr),
@@ -287,6 +287,6 @@ class Guide:
             missing=view.ledger.missing + view.ledger.acked_lost,
             autopsy=autopsy is not None,
             prevention_requested=autopsy is not None and (autopsy.busy or autopsy.answered),
-            in_past=bridge.session.in_past,
+            in_past=session_controller.session.in_past,
             unexpected=", ".join(amiss),
         )

@@ -11,10 +11,10 @@ from textual.binding import BindingType
 from tui.keybindings.keymap import with_keys
 from tui.keybindings.scopes import Wanted, bindings_of, remapped, scope_of
 from tui.session.destination import PLAYBOOK, WELCOME, Destination, ScreenExit
-from tui.startup import ImportAhead, painted
+from tui.startup import BackgroundImport, painted
 from tui.terminal import glyphs
-from tui.terminal.terminal import ParsedOnce
-from tui.terminal.theme import Look, textual_name, textual_themes
+from tui.terminal.terminal import CachedStylesheet
+from tui.terminal.theme import Appearance, textual_name, textual_themes
 from tui.viewmodel.row import Row, first_shown, fitted
 from tui.widgets.line_widget import Rows
 
@@ -98,20 +98,20 @@ LEAVE_WORDS: Final = f"{CHOOSE} {{welcome_tour}} tour {glyphs.NOTHING} {{welcome
 BACK_WORDS: Final = f"{CHOOSE} esc back {QUIT}"
 
 
-def welcome(_request: Destination, asked: "ProgramOptions", _back: Destination | None) -> ScreenExit:
+def welcome(_request: Destination, options: "ProgramOptions", _back: Destination | None) -> ScreenExit:
     """Run the welcome page; leaving it without a choice ends the program."""
     from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only on errors
     from tui.output.console import print_error  # noqa: PLC0415 - only on errors
     from tui.screen_choice import ScreenChoiceError, check  # noqa: PLC0415
 
     try:
-        chosen = check(asked.glyphs, asked.theme, asked.speed)
+        chosen = check(options.glyphs, options.theme, options.speed)
     except ScreenChoiceError as error:
         print_error(str(error))
         return ScreenExit(BAD_INPUT)
-    look = Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
-    ahead = ImportAhead()
-    app = WelcomeApp(look, asked.parent, ahead, chosen.settings.keys)
+    appearance = Appearance(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
+    ahead = BackgroundImport()
+    app = WelcomeApp(appearance, options.parent, ahead, chosen.settings.keys)
     request = app.run()
     if request is not None:
         ahead.wait()
@@ -127,13 +127,13 @@ class WelcomeApp(App[Destination]):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("welcome")
 
     def __init__(
-        self, look: Look, sessions: Path, ahead: ImportAhead | None = None, keys: Wanted | None = None
+        self, appearance: Appearance, sessions: Path, ahead: BackgroundImport | None = None, keys: Wanted | None = None
     ) -> None:
         """``ahead`` starts to import what a choice needs after the first paint; ``keys`` are the user's own."""
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self._keys = remapped(keys or {}, scope_of("welcome").keys)
         self.set_keymap({key.id: key.keys for key in self._keys if keys})
-        self._rows = Rows(look, "welcome")
+        self._rows = Rows(appearance, "welcome")
         self._sessions = sessions
         self._ahead = ahead
         self._paths: list[Path] | None = None
@@ -143,8 +143,8 @@ class WelcomeApp(App[Destination]):
         """Why the selected session cannot be opened."""
         for each in textual_themes():
             self.register_theme(each)
-        self.theme = textual_name(look.theme)
-        self.stylesheet = ParsedOnce(variables=self.get_css_variables())
+        self.theme = textual_name(appearance.theme)
+        self.stylesheet = CachedStylesheet(variables=self.get_css_variables())
 
     def compose(self) -> ComposeResult:
         """Yield the rows of the page."""

@@ -148,7 +148,7 @@ class PartitionMovements:
         """Partition → (first owner, current owner)."""
         self._by_topic: dict[str, dict[Way, dict[TopicPartition, None]]] = {}
 
-    def moved(self, partition: TopicPartition, source: str, target: str) -> None:
+    def record_move(self, partition: TopicPartition, source: str, target: str) -> None:
         """Record the move of a partition."""
         way = self._ways.pop(partition, None)
         if way is not None:
@@ -544,7 +544,7 @@ class GeneralAssignment:
         source = self._owner[partition]
         self._resize(source, -1)
         del self.shares[source][partition]
-        self._movements.moved(partition, source, target)
+        self._movements.record_move(partition, source, target)
         self._put(partition, target)
 
     def _put(self, partition: TopicPartition, member: str) -> None:

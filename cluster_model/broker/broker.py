@@ -59,39 +59,10 @@ class Broker:
     """A broker node; ``replicas`` is the content of its disk, which outlives the process."""
 
     __slots__ = (
-        "_config",
-        "_emit",
-        "_fetchers",
-        "_handlers",
-        "_hosting",
-        "_muted",
-        "_muted_connections",
-        "_port",
-        "_profile",
-        "_readable",
-        "_service",
-        "_touched",
-        "append_queue",
-        "clock_stepped",
-        "connections",
-        "control",
-        "delete_strays",
-        "disk",
-        "follower_quota",
-        "hosted",
-        "id",
-        "leader_quota",
-        "logs",
-        "metadata",
-        "producer_ids",
-        "purgatory",
-        "refusal",
-        "replicas",
-        "sessions",
-        "settings",
-        "slowed",
-        "states",
-        "strays",
+        "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_muted", "_muted_connections", "_port", "_profile",
+        "_readable", "_service", "_touched", "append_queue", "clock_stepped", "connections", "control", "delete_strays",
+        "disk", "follower_quota", "hosted", "id", "leader_quota", "logs", "metadata", "producer_ids", "purgatory",
+        "refusal", "replicas", "sessions", "settings", "slowed", "states", "strays",
     )  # fmt: skip
 
     def __init__(
@@ -393,7 +364,7 @@ class Broker:
         """Invalidate what idle fetches and checkpoints rely on, before or after a change."""
         self._touched.everything()
         self._service.end_idle()
-        self._fetchers.disturb()
+        self._fetchers.require_full_fetches()
 
     def complete_delayed(self, replica: Replica) -> None:
         """Complete delayed requests and send ISR proposals after a possible change of a leader's state."""
@@ -428,7 +399,7 @@ class Broker:
 
     def registered_anew(self) -> None:
         """Handle a changed broker epoch: fetches carry the new one from now on."""
-        self._fetchers.disturb()
+        self._fetchers.require_full_fetches()
 
     def leads(self) -> int:
         """Return how many partitions the broker believes it leads."""

@@ -37,7 +37,7 @@ class _DelayedDelete(NamedTuple):
 class DelayedDeletions:
     """Delayed DeleteRecords requests of one broker."""
 
-    __slots__ = ("_alarm", "_known", "_metadata", "_port", "_replicas", "_touched", "waiting")
+    __slots__ = ("_known", "_metadata", "_port", "_replicas", "_timer", "_touched", "waiting")
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class DelayedDeletions:
         self._replicas = replicas
         self._metadata = metadata
         self._touched = touched
-        self._alarm = DeadlineTimer(port, "purgatory")
+        self._timer = DeadlineTimer(port, "purgatory")
 
     def handle_request(self, source: int, request: DeleteRecordsRequest) -> None:
         """Advance the log start, and respond once all live replicas have followed."""
@@ -72,7 +72,7 @@ class DelayedDeletions:
             return
         delayed = _DelayedDelete(source, request.correlation_id, offset, now + request.timeout_us)
         self.waiting.setdefault(partition, []).append(delayed)
-        self._alarm.arm(delayed.deadline)
+        self._timer.arm(delayed.deadline)
         self.check(partition)
 
     def check(self, partition: str) -> None:
@@ -103,7 +103,7 @@ class DelayedDeletions:
 
     def expire(self) -> None:
         """Fail requests whose timeout is over, when the timer fires."""
-        if not self._alarm.take_expired():
+        if not self._timer.take_expired():
             return
         now = self._port.now
         for partition, delayed in tuple(self.waiting.items()):
@@ -116,7 +116,7 @@ class DelayedDeletions:
                     self._answer(each.source, each.correlation_id, partition, KafkaError.REQUEST_TIMED_OUT, -1)
         deadlines = [each.deadline for delayed in self.waiting.values() for each in delayed]
         if deadlines:
-            self._alarm.arm(min(deadlines))
+            self._timer.arm(min(deadlines))
 
     def _answer(self, source: int, correlation_id: int, partition: str, error: KafkaError, low: int) -> None:
         self._port.send(source, DeleteRecordsResponse(correlation_id, partition, int(error), low))
@@ -124,19 +124,19 @@ class DelayedDeletions:
     def stopped(self) -> None:
         """Discard all requests of a process that died."""
         self.waiting.clear()
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
         waiting = tuple((name, tuple(map(tuple, delayed))) for name, delayed in self.waiting.items())
-        return (waiting, self._alarm.save())
+        return (waiting, self._timer.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        waiting, alarm = saved
+        waiting, timer = saved
         self.waiting.clear()
         self.waiting.update((name, [_DelayedDelete(*each) for each in delayed]) for name, delayed in waiting)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 class DelayedFetch(NamedTuple):
@@ -169,8 +169,8 @@ class Purgatory:
     """Delayed fetches and produces by token, and delayed record deletions."""
 
     __slots__ = (
-        "_alarm",
         "_fetches_due",
+        "_timer",
         "_token",
         "deletions",
         "fetches",
@@ -193,11 +193,11 @@ class Purgatory:
         self._fetches_due: list[tuple[int, int]] = []
         """Heap of (deadline, token) of fetches; completed ones stay in it until their deadline."""
         self._token = 0
-        self._alarm = DeadlineTimer(port, "purgatory")
+        self._timer = DeadlineTimer(port, "purgatory")
 
     def _wait(self, deadline: int) -> int:
         self._token += 1
-        self._alarm.arm(deadline)
+        self._timer.arm(deadline)
         return self._token
 
     def delay_fetch(self, fetch: DelayedFetch) -> int:
@@ -223,9 +223,9 @@ class Purgatory:
                 self.readers[requested.partition].remove(token)
         return fetch
 
-    def due(self, now: int) -> list[int]:
+    def expired(self, now: int) -> list[int]:
         """Return the tokens whose deadline has passed; to be called when the timer fires."""
-        if not self._alarm.take_expired():
+        if not self._timer.take_expired():
             return []
         waiting = [(produce.deadline, token) for token, produce in self.produces.items()]
         fetches = self._fetches_due
@@ -237,7 +237,7 @@ class Purgatory:
         if fetches:
             later.append(fetches[0][0])
         if later:
-            self._alarm.arm(min(later))
+            self._timer.arm(min(later))
         return [token for deadline, token in sorted(waiting) if deadline <= now]
 
     def clear(self) -> None:
@@ -248,7 +248,7 @@ class Purgatory:
         self.sessions.stopped()
         self.readers.clear()
         self.deletions.stopped()
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
@@ -256,17 +256,17 @@ class Purgatory:
         fetches = tuple(self.fetches.items())
         return (
             self.sessions.save(), fetches, tuple(self.produces.items()), watching, self._token,
-            self._alarm.save(), self.deletions.save(),
+            self._timer.save(), self.deletions.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        sessions, fetches, produces, watching, self._token, alarm, deletions = saved
+        sessions, fetches, produces, watching, self._token, timer, deletions = saved
         self.sessions.load(sessions)
         self.fetches = dict(fetches)
         self._fetches_due = [(fetch.deadline, token) for token, fetch in fetches]
         heapify(self._fetches_due)
         self.produces = dict(produces)
         self.readers = {name: list(tokens) for name, tokens in watching}
-        self._alarm.load(alarm)
+        self._timer.load(timer)
         self.deletions.load(deletions)

@@ -331,7 +331,7 @@ class RequestHandler:
         if request.session_epoch == FULL:
             if self._cache.full:
                 self._purgatory.sessions.wake()
-            session_id = self._cache.begun(self._port.clock.now, request, size, self._port.incarnation)
+            session_id = self._cache.create(self._port.clock.now, request, size, self._port.incarnation)
         self._send(source, request, FetchResponse(request.correlation_id, tuple(found), 0, session_id))
 
     def _fetch_as_follower(self, request: FetchRequest) -> None:
@@ -415,7 +415,7 @@ class RequestHandler:
                 remote = replica.leadership.remotes.get(follower)
                 if remote is not None and remote.idle:
                     self._touched[requested.partition] = None
-                    remote.disturb()
+                    remote.end_idle()
 
     def _throttled_data(self, request: FetchRequest, requested: FetchPartition, data: FetchData) -> FetchData:
         """Return a follower's data under the replication quota; it counts as having fetched in any case."""
@@ -564,8 +564,8 @@ class RequestHandler:
         """End the idle state of all fetches before a change of roles or live brokers."""
         for replica in self._replicas.values():
             if replica.leadership is not None:
-                replica.leadership.disturb()
-        self._purgatory.sessions.disturb()
+                replica.leadership.end_idle()
+        self._purgatory.sessions.mark_dirty()
 
     def _answer_produce(self, token: int, error: KafkaError) -> None:
         delayed = self._purgatory.produces.pop(token, None)
@@ -581,7 +581,7 @@ class RequestHandler:
     def expire(self) -> None:
         """Complete requests at their deadline: consumers' fetches with their data, others with REQUEST_TIMED_OUT."""
         self._purgatory.deletions.expire()
-        for token in self._purgatory.due(self._port.clock.now):
+        for token in self._purgatory.expired(self._port.clock.now):
             if token in self._purgatory.fetches:
                 self._answer_consumer(token)
             else:

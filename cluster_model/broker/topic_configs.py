@@ -61,7 +61,7 @@ class TopicConfigs:
         return self._static
 
     @property
-    def given(self) -> Overrides:
+    def dynamic_defaults(self) -> Overrides:
         """Dynamic broker configuration."""
         return self._broker
 

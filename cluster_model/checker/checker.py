@@ -46,17 +46,8 @@ class Checker:
     """All checks of one cluster: invariants, liveness, anomalies, ledger and findings. ``emit`` adds events."""
 
     __slots__ = (
-        "_has_clients",
-        "anomalies",
-        "deleting",
-        "findings",
-        "history",
-        "invariants",
-        "ledger",
-        "liveness",
-        "readings",
-        "transacted",
-        "waits",
+        "_has_clients", "anomalies", "deleting", "findings", "history", "invariants", "ledger", "liveness", "readings",
+        "transacted", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -78,8 +69,8 @@ class Checker:
         """Whether reported losses belong to a partition that is being deleted."""
         self.transacted = TransactionOutcomes(cluster_state, self.ledger.acked_in)
         self.invariants = InvariantChecker(cluster_state, emit, plane)
-        excuses, undone = self.invariants.excuses, self.transacted.undone
-        self.anomalies = AnomalyChecker(cluster_state, clients or NO_CLIENTS, excuses, undone)
+        allowed_losses, acked_aborted = self.invariants.allowed_losses, self.transacted.acked_aborted
+        self.anomalies = AnomalyChecker(cluster_state, clients or NO_CLIENTS, allowed_losses, acked_aborted)
         self.readings = DeliveredRecords(self.anomalies.empty)
         self.findings = FindingCollector(cluster_state, self.history, self.ledger, self.readings, self.transacted)
         self.liveness: LivenessChecker | None = None
@@ -155,7 +146,7 @@ class Checker:
 
     def _appended(self, event: Appended) -> None:
         if event.acks == 0:
-            self.ledger.placed(event)
+            self.ledger.on_unacknowledged_append(event)
         elif event.acks > 0:
             self.ledger.appended(event)
         self.ledger.repeats.appended(event)

@@ -342,17 +342,8 @@ class AdminClient:
     """The admin client process; each request has a token, with which :attr:`on_answer` receives its final answer."""
 
     __slots__ = (
-        "_alarm",
-        "_brokers",
-        "_calls",
-        "_config",
-        "_correlation",
-        "_known",
-        "_metadata_due_at",
-        "_metadata_request",
-        "_port",
-        "_stream",
-        "on_answer",
+        "_brokers", "_calls", "_config", "_correlation", "_known", "_metadata_due_at", "_metadata_request", "_port",
+        "_stream", "_timer", "on_answer",
     )  # fmt: skip
 
     def __init__(self, port: NodeContext, config: AdminConfig, brokers: tuple[int, ...], stream: RandomStream) -> None:
@@ -372,7 +363,7 @@ class AdminClient:
         self._metadata_due_at = 0
         """Earliest time of the next metadata request."""
         self._stream = stream
-        self._alarm = DeadlineTimer(port, "admin")
+        self._timer = DeadlineTimer(port, "admin")
 
     @property
     def open(self) -> tuple[int, ...]:
@@ -385,7 +376,7 @@ class AdminClient:
         self._calls[token] = _Call(request, now + self._config.api_timeout_us, now)
         if isinstance(request, DescribeMetadata):
             self._known = None
-        self._alarm.arm(now)
+        self._timer.arm(now)
 
     def receive(self, source: int, message: Message | AdminResponse | GroupResponse) -> None:
         """Handle a message; responses to requests that are no longer open are ignored."""
@@ -394,11 +385,11 @@ class AdminClient:
             if not was_open and source in self._port.open:
                 self._opened(source)
         elif self._port.handle_refused(source, message):
-            self._lost(source, sent=False)
+            self._on_disconnect(source, sent=False)
         elif isinstance(message, MetadataResponse):
             self._metadata_answered(message)
         else:
-            self._answered(message)
+            self._on_response(message)
 
     def _opened(self, peer: int) -> None:
         """Handle a new connection: the requests that waited for it have been sent."""
@@ -412,19 +403,19 @@ class AdminClient:
         """Handle a timer: a new request, a retry or a timeout."""
         if timer[0] == CONNECTIONS:
             for broker in self._port.on_timer():
-                self._lost(broker, sent=False)
-        elif self._alarm.take_expired():
-            self._pump()
+                self._on_disconnect(broker, sent=False)
+        elif self._timer.take_expired():
+            self._send_ready()
 
     def on_disconnect(self, peer: int) -> None:
         """Handle a broken connection: requests to ``peer`` are retried after the backoff with new metadata."""
         sent = peer in self._port.open
         if self._port.broke(peer):
-            self._lost(peer, sent=sent)
+            self._on_disconnect(peer, sent=sent)
 
-    def _lost(self, peer: int, *, sent: bool) -> None:
+    def _on_disconnect(self, peer: int, *, sent: bool) -> None:
         self._fail(peer, sent=sent)
-        self._pump()
+        self._send_ready()
 
     def _fail(self, peer: int, *, sent: bool) -> None:
         """Fail all requests on a connection; ``sent``: it was ready, so they were in flight."""
@@ -437,7 +428,7 @@ class AdminClient:
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
-    def _pump(self) -> None:
+    def _send_ready(self) -> None:
         """End requests that timed out, send those that may be sent, and set the timer of the next deadline."""
         now = self._port.now
         for broker in self._overdue(now):
@@ -489,7 +480,7 @@ class AdminClient:
         self._calls[token] = call._replace(target=target, correlation_id=self._correlation, sent_at=now)
         self._port.send(target, message_of(request, self._correlation))
 
-    def _answered(self, response: Any) -> None:
+    def _on_response(self, response: Any) -> None:
         for token, call in self._calls.items():
             if call.target != NO_LEADER and call.correlation_id == response.correlation_id:
                 finding = call.coordinator == NO_LEADER and finder_of(call.request) is not None
@@ -501,7 +492,7 @@ class AdminClient:
                     self._end(token, response)
                     self._rearm(self._port.now)
                     return
-                self._pump()
+                self._send_ready()
                 return
 
     def _again(self, token: int, call: _Call, coordinator: int = NO_LEADER, *, failed: bool = True) -> None:
@@ -552,7 +543,7 @@ class AdminClient:
             self._known = response
         else:
             self._metadata_failed()
-        self._pump()
+        self._send_ready()
 
     def _metadata_failed(self) -> None:
         """Handle a failed metadata request, or a broker without metadata yet."""
@@ -574,23 +565,23 @@ class AdminClient:
         elif self._known is None and self._metadata_due_at > now:
             times.append(self._metadata_due_at)
         if self._calls:
-            self._alarm.arm(max(now, min(times)))
+            self._timer.arm(max(now, min(times)))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
         return (
             tuple(self._calls.items()), self._correlation, self._known, self._metadata_request, self._metadata_due_at,
-            self._port.save(), self._alarm.save(),
+            self._port.save(), self._timer.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
-            calls, self._correlation, self._known, self._metadata_request, self._metadata_due_at, port, alarm,
+            calls, self._correlation, self._known, self._metadata_request, self._metadata_due_at, port, timer,
         ) = saved  # fmt: skip
         self._calls = dict(calls)
         self._port.load(port)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 def _ignore_answer(_token: int, _answer: Answer) -> None:

@@ -22,16 +22,8 @@ class CoordinatorConnection:
     """The coordinator of one group or transactional id known to a client, and the requests in flight to it."""
 
     __slots__ = (
-        "_backoff_us",
-        "_correlation",
-        "_in_flight",
-        "_key",
-        "_key_type",
-        "_looked_up_at",
-        "_metadata",
-        "_port",
-        "_timeout_us",
-        "node",
+        "_backoff_us", "_correlation", "_in_flight", "_key", "_key_type", "_looked_up_at", "_metadata", "_port",
+        "_timeout_us", "node",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +48,7 @@ class CoordinatorConnection:
         """Correlation → (kind, broker, deadline)."""
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """Whether the coordinator is known."""
         return self.node != NO_LEADER
 
@@ -72,7 +64,7 @@ class CoordinatorConnection:
     def find(self) -> None:
         """Look up the coordinator, unless it is known, a lookup is in flight, or the backoff is not over."""
         now = self._port.now
-        if self.known or now < self._looked_up_at + self._backoff_us or self._finding():
+        if self.is_known or now < self._looked_up_at + self._backoff_us or self._finding():
             return
         self._looked_up_at = now
         broker = self._metadata.pick()
@@ -82,7 +74,7 @@ class CoordinatorConnection:
     def _finding(self) -> bool:
         return any(kind == _FIND for kind, _broker, _deadline in self._in_flight.values())
 
-    def found(self, response: FindCoordinatorResponse) -> None:
+    def on_coordinator_found(self, response: FindCoordinatorResponse) -> None:
         """Handle the response to a lookup; after an error it is repeated after the backoff."""
         if self._in_flight.pop(response.correlation_id, None) is None:
             return
@@ -110,7 +102,7 @@ class CoordinatorConnection:
         """Forget the coordinator, which has changed or is unavailable (``markCoordinatorUnknown``)."""
         self.node = NO_LEADER
 
-    def lost(self, broker: int) -> Lost:
+    def on_disconnect(self, broker: int) -> Lost:
         """Handle a broken connection to a broker; return the failed requests."""
         failed = [(kind, number) for number, (kind, target, _deadline) in self._in_flight.items() if target == broker]
         for _kind, number in failed:
@@ -124,10 +116,10 @@ class CoordinatorConnection:
         """Return the brokers of requests that timed out."""
         return [broker for _kind, broker, deadline in self._in_flight.values() if deadline <= now]
 
-    def due(self) -> int:
+    def next_action_us(self) -> int:
         """Return the time of the next action, -1 for none."""
         times = [deadline for _kind, _broker, deadline in self._in_flight.values()]
-        if not self.known and not self._finding():
+        if not self.is_known and not self._finding():
             times.append(max(self._port.now, self._looked_up_at + self._backoff_us))
         return min(times, default=-1)
 

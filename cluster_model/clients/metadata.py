@@ -72,24 +72,8 @@ class Metadata:
     """Metadata cache of one client, refreshed on request, after errors and by age, one request at a time."""
 
     __slots__ = (
-        "_age_us",
-        "_alarm",
-        "_backoff_us",
-        "_brokers",
-        "_busy",
-        "_correlation",
-        "_due_at",
-        "_last_states",
-        "_node",
-        "_online",
-        "_port",
-        "_requested_at",
-        "_timeout_us",
-        "_turn",
-        "old",
-        "racks",
-        "states",
-        "version",
+        "_age_us", "_backoff_us", "_brokers", "_busy", "_correlation", "_due_at", "_last_states", "_node", "_online",
+        "_port", "_requested_at", "_timeout_us", "_timer", "_turn", "old", "racks", "states", "version",
     )  # fmt: skip
 
     def __init__(
@@ -125,7 +109,7 @@ class Metadata:
         """Live brokers in the last response."""
         self.racks: dict[int, str] = {}
         """Racks of brokers by the last response with each; a broker that is down keeps its rack."""
-        self._alarm = DeadlineTimer(port, "metadata")
+        self._timer = DeadlineTimer(port, "metadata")
         self.old = StaleMetadataResponses()
         """Responses kept stale by faults; the next process of the client takes it over."""
 
@@ -185,22 +169,22 @@ class Metadata:
     def _schedule(self, at: int) -> None:
         if self._due_at < 0 or at < self._due_at:
             self._due_at = at
-        self._alarm.arm(self._due_at)
+        self._timer.arm(self._due_at)
 
     def on_timer(self) -> int:
         """Handle the timer: send a due request, or return the broker that timed out, to close its connection."""
-        if not self._alarm.take_expired():
+        if not self._timer.take_expired():
             return NO_LEADER
         now = self._port.now
         if self._node != NO_LEADER:
             if now - self._requested_at >= self._timeout_us:
                 return self._node
-            self._alarm.arm(self._requested_at + self._timeout_us)
+            self._timer.arm(self._requested_at + self._timeout_us)
             return NO_LEADER
         if 0 <= self._due_at <= now:
             self._ask(now)
         elif self._due_at >= 0:
-            self._alarm.arm(self._due_at)
+            self._timer.arm(self._due_at)
         return NO_LEADER
 
     def _ask(self, now: int) -> None:
@@ -209,7 +193,7 @@ class Metadata:
         self._requested_at = now
         self._correlation += 1
         self._port.send(self._node, MetadataRequest(self._correlation))
-        self._alarm.arm(now + self._timeout_us)
+        self._timer.arm(now + self._timeout_us)
 
     def pick(self) -> int:
         """Choose a broker for a request that any broker can answer, in turn (``leastLoadedNode``)."""
@@ -265,7 +249,7 @@ class Metadata:
         """Return all state."""
         return (
             tuple(self.states.values()), self._correlation, self._node, self._requested_at, self._due_at, self._turn,
-            self._online, tuple(self.racks.items()), self._alarm.save(),
+            self._online, tuple(self.racks.items()), self._timer.save(),
             self.old.save(),
         )  # fmt: skip
 
@@ -273,10 +257,10 @@ class Metadata:
         """Restore the state returned by :meth:`save`."""
         (
             states, self._correlation, self._node, self._requested_at, self._due_at, self._turn, self._online,
-            racks, alarm, old,
+            racks, timer, old,
         ) = saved  # fmt: skip
         self.racks = dict(racks)
         self.states = {state.partition: state for state in states}
         self._last_states = ()
-        self._alarm.load(alarm)
+        self._timer.load(timer)
         self.old.load(old)

@@ -88,7 +88,7 @@ class NodeConnection:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "NodeConnection":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "NodeConnection":
         """Return a connection with the state returned by :meth:`save`."""
         connection = cls()
         (
@@ -103,7 +103,7 @@ class NetworkClient(NodeContext):
     """A client's node context that sends over connections with states."""
 
     __slots__ = (
-        "_alarm", "_cold", "_correlation", "_ended", "_jitter", "_number", "_settings", "_timeout_us", "_unready",
+        "_cold", "_correlation", "_ended", "_jitter", "_number", "_settings", "_timeout_us", "_timer", "_unready",
         "open", "opened",
     )  # fmt: skip
 
@@ -128,7 +128,7 @@ class NetworkClient(NodeContext):
         """Brokers whose connection from the start of the session is known to be closed."""
         self._cold = False
         self._correlation = self.first_number + (number << _NUMBER_BITS)
-        self._alarm = DeadlineTimer(self, CONNECTIONS, number)
+        self._timer = DeadlineTimer(self, CONNECTIONS, number)
         self.opened: Callable[[int], None] | None = None
         """Called with a broker when a connection to it is ready, for requests sent by exchanges of their own."""
 
@@ -191,7 +191,7 @@ class NetworkClient(NodeContext):
 
     def _want(self, connection: NodeConnection) -> None:
         connection.wanted = True
-        self._alarm.arm(connection.until)
+        self._timer.arm(connection.until)
 
     def _begin(self, peer: int, connection: NodeConnection) -> None:
         settings = self._settings
@@ -201,7 +201,7 @@ class NetworkClient(NodeContext):
         if settings.setup_us:
             setup_us = growing_us(settings, settings.setup_us, settings.setup_max_us, connection.connects, self._jitter)
             connection.until = self.clock.now + setup_us
-            self._alarm.arm(connection.until)
+            self._timer.arm(connection.until)
         connection.attempt = self.connect(peer)
 
     def send(self, target: int, message: tuple[Any, ...]) -> None:
@@ -225,7 +225,7 @@ class NetworkClient(NodeContext):
         until = self.clock.now + self._timeout_us if self._number else _NEVER
         connection.unsent.append((until, message))
         if connection.state is DISCONNECTED:
-            self._alarm.arm(self.clock.now + _POLL_US)
+            self._timer.arm(self.clock.now + _POLL_US)
 
     def awaits(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Whether a message is the result of the current attempt, not of an earlier one or another client's."""
@@ -249,7 +249,7 @@ class NetworkClient(NodeContext):
         """Handle the failure of the current attempt; False for any other message."""
         if not isinstance(message, ConnectionRefused) or not self.awaits(peer, message):
             return False
-        self.lost(peer)
+        self.disconnect(peer)
         return True
 
     def broke(self, peer: int) -> bool:
@@ -261,7 +261,7 @@ class NetworkClient(NodeContext):
         had_connection = self.state(peer) is READY or (connection is not None and connection.state is CHECKING)
         self._ended[peer] = None
         if had_connection:
-            self.lost(peer)
+            self.disconnect(peer)
         return had_connection
 
     def _connected(self, peer: int, connection: NodeConnection) -> None:
@@ -273,7 +273,7 @@ class NetworkClient(NodeContext):
         connection.until = self.clock.now + self._timeout_us
         self._correlation += 1
         connection.asked = self._correlation
-        self._alarm.arm(connection.until)
+        self._timer.arm(connection.until)
         super().send(peer, ApiVersionsRequest(connection.asked))
 
     def _opened(self, peer: int, connection: NodeConnection) -> None:
@@ -285,7 +285,7 @@ class NetworkClient(NodeContext):
         if self.opened is not None:
             self.opened(peer)
 
-    def lost(self, peer: int) -> None:
+    def disconnect(self, peer: int) -> None:
         """Disconnect: requests in flight and requests that wait for the connection fail."""
         connection = self._unready.get(peer)
         if connection is None:
@@ -306,7 +306,7 @@ class NetworkClient(NodeContext):
         connection.state = DISCONNECTED
         connection.until = self.clock.now + pause_us
         if connection.wanted:
-            self._alarm.arm(connection.until)
+            self._timer.arm(connection.until)
 
     def abandon(self, target: int, exchange: Any = None) -> None:
         """Close a connection because a response timed out; an attempt in progress continues.
@@ -315,7 +315,7 @@ class NetworkClient(NodeContext):
         """
         if target in self.open or target not in self._unready:
             super().abandon(target, exchange)
-            self.lost(target)
+            self.disconnect(target)
         else:
             self._unready[target].unsent.clear()
 
@@ -323,7 +323,7 @@ class NetworkClient(NodeContext):
         """Discard the connections of a process that died; the next one starts without any."""
         self._unready.clear()
         self.open.clear()
-        self._alarm.forget()
+        self._timer.forget()
         self._cold = True
 
     def close(self) -> None:
@@ -337,7 +337,7 @@ class NetworkClient(NodeContext):
     def on_timer(self) -> list[int]:
         """Handle the timer; returns the brokers to which requests or an attempt have failed."""
         failed: list[int] = []
-        if not self._alarm.take_expired():
+        if not self._timer.take_expired():
             return failed
         now = self.clock.now
         for peer, connection in tuple(self._unready.items()):
@@ -351,7 +351,7 @@ class NetworkClient(NodeContext):
                     super().abandon(peer)
                 failed.append(peer)
         for peer in failed:
-            self.lost(peer)
+            self.disconnect(peer)
         self._rearm(now)
         return failed
 
@@ -359,22 +359,22 @@ class NetworkClient(NodeContext):
         due = [each.until for each in self._unready.values() if each.state is not DISCONNECTED or each.wanted]
         future = [at for at in due if now < at < _NEVER]
         if future:
-            self._alarm.arm(min(future))
+            self._timer.arm(min(future))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
         unready = tuple([(peer, connection.save()) for peer, connection in self._unready.items()])
         return (
-            tuple(self.open), unready, tuple(self._ended), self._cold, self._correlation, self._alarm.save(),
+            tuple(self.open), unready, tuple(self._ended), self._cold, self._correlation, self._timer.save(),
             self._jitter.position,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        opened, unready, ended, self._cold, self._correlation, alarm, self._jitter.position = saved
+        opened, unready, ended, self._cold, self._correlation, timer, self._jitter.position = saved
         self.open, self._ended = dict.fromkeys(opened), dict.fromkeys(ended)
-        self._unready = {peer: NodeConnection.loaded(connection) for peer, connection in unready}
-        self._alarm.load(alarm)
+        self._unready = {peer: NodeConnection.from_saved(connection) for peer, connection in unready}
+        self._timer.load(timer)
 
 
 def growing_us(settings: ConnectionSettings, first_us: int, most_us: int, times: int, jitter: RandomStream) -> int:

@@ -68,7 +68,7 @@ class BlockingConnection:
         self.until = port.now + self._connector.longest_us(most_us)
         return self.until
 
-    def answered(self, message: Connected | ConnectionRefused) -> bool:
+    def on_response(self, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of the attempt; False for that of another one."""
         if not self._attempt or message.attempt != self._attempt:
             return False
@@ -156,8 +156,8 @@ class ProcessConnections:
         self._channels: list[ConnectionHandler] = []
         self._requests: list[RequestChannel] = []
         self.handlers: Final[dict[type[Any], Callable[[int, Any], None]]] = {
-            Connected: self._answered,
-            ConnectionRefused: self._answered,
+            Connected: self._on_response,
+            ConnectionRefused: self._on_response,
             ApiVersionsResponse: self._handle_api_versions,
         }
         """Message type → handler of (source, message)."""
@@ -178,7 +178,7 @@ class ProcessConnections:
         self._requests.append(channel)
         return channel
 
-    def _answered(self, source: int, message: Connected | ConnectionRefused) -> None:
+    def _on_response(self, source: int, message: Connected | ConnectionRefused) -> None:
         for channel in self._channels:
             if channel.connection_result(source, message):
                 return

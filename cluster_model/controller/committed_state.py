@@ -486,7 +486,7 @@ class DelayedUpdates:
         self._delays[fault] = delay_us
 
     def release(self, fault: int) -> None:
-        """Undo :meth:`delay`; :meth:`due` then returns the updates that are due."""
+        """Undo :meth:`delay`; :meth:`take_due` then returns the updates that are due."""
         self._delays.pop(fault, None)
 
     def put(self, what: Any, now: int) -> None:
@@ -499,7 +499,7 @@ class DelayedUpdates:
             return NEVER
         return self._waiting[0][0] + sum(self._delays.values())
 
-    def due(self, now: int) -> Any:
+    def take_due(self, now: int) -> Any:
         """Remove and return the oldest update if it is due, else None."""
         at = self.next_at()
         return self._waiting.popleft()[1] if 0 <= at <= now else None

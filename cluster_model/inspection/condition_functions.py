@@ -390,13 +390,13 @@ class ConditionQuery:
         """Return the number of records of aborted transactions."""
         return self._record_count(4, producer)
 
-    def undone(self, producer: str | None = None) -> int:
+    def acked_aborted(self, producer: str | None = None) -> int:
         """Return the number of acknowledged records whose transaction is aborted in the leader's log."""
-        return self._checker.transacted.undone(producer)
+        return self._checker.transacted.acked_aborted(producer)
 
-    def leaked(self, producer: str | None = None) -> int:
+    def aborted_committed(self, producer: str | None = None) -> int:
         """Return the number of aborted records whose transaction is committed in the leader's log."""
-        return self._checker.transacted.leaked(producer)
+        return self._checker.transacted.aborted_committed(producer)
 
     def missing(self, producer: str | None = None) -> int:
         """Return the number of acknowledged records that the current leaders' logs do not hold."""

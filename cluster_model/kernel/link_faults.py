@@ -117,7 +117,7 @@ class BandwidthQueue:
         return (self.rate, tuple(self.queue), self.done_at, self._left, self._from_us)
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "BandwidthQueue":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "BandwidthQueue":
         """Return a queue with the state returned by :meth:`save`."""
         pipe = cls(saved[0])
         _rate, queue, pipe.done_at, pipe._left, pipe._from_us = saved
@@ -373,7 +373,7 @@ class LinkFaults:
             return False
         self._drop_in_flight(((one, other), (other, one)))
         for link in (forward, reverse):
-            self.taken(link)
+            self.take_queued(link)
             link.held.clear()
             link.close()
             for wire in link.wires:
@@ -423,7 +423,7 @@ class LinkFaults:
                 kernel = self._net.kernel
                 kernel.schedule(kernel.now, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
 
-    def taken(self, link: Link) -> list[QueuedMessage]:
+    def take_queued(self, link: Link) -> list[QueuedMessage]:
         """Remove and return the messages queued for this link, oldest first."""
         if link.fault_state is None:
             return []
@@ -449,7 +449,7 @@ class LinkFaults:
             if node == source:
                 link.fault_state.late_close = 0
                 if dark:
-                    self.taken(link)
+                    self.take_queued(link)
 
     # -- events -------------------------------------------------------------------------------------------------------
 
@@ -459,7 +459,7 @@ class LinkFaults:
             return
         what = payload[0]
         if what == DONE:
-            self._done(LinkQueueKey(*payload[1]))
+            self._on_sent(LinkQueueKey(*payload[1]))
         elif what == REPEAT:
             self._on_duplicate(target, payload)
         else:
@@ -475,7 +475,7 @@ class LinkFaults:
                 link.close()
                 self._net.notify_disconnect(target, peer, link.source.incarnation)
 
-    def _done(self, line: LinkQueueKey) -> None:
+    def _on_sent(self, line: LinkQueueKey) -> None:
         pipe, now = self._pipes.get(line), self._net.kernel.now
         if pipe is not None and pipe.done_at == now:
             message = pipe.pop(now)
@@ -510,4 +510,4 @@ class LinkFaults:
         self._links.clear()
         for (source, target), state in troubles:
             self._trouble(self._net.link(source, target)).load(source, target, state)
-        self._pipes = {LinkQueueKey(*line): BandwidthQueue.loaded(state) for line, state in pipes}
+        self._pipes = {LinkQueueKey(*line): BandwidthQueue.from_saved(state) for line, state in pipes}

@@ -54,7 +54,7 @@ class Responder(Protocol):
     def account_skipped(self, request: Any, arrived: int) -> None:
         """Account for skipped requests: ``request`` arrived last, at that time, and got an empty response."""
 
-    def woken(self, request: Any, arrived: int) -> None:
+    def on_wake(self, request: Any, arrived: int) -> None:
         """Account for skipped requests: ``request`` arrived at that time, and waits."""
 
 
@@ -290,7 +290,7 @@ class LongPoll:
         if phase.request_delayed:
             if phase.cycles:
                 self._response_wire.arrives = self._sent_at
-            self.answering.woken(last, phase.arrived)
+            self.answering.on_wake(last, phase.arrived)
             return
         self._idle_responses += 1
         self._response_wire.arrives = answer_at

@@ -67,21 +67,8 @@ class Network:
     """All processes and the links between them."""
 
     __slots__ = (
-        "_attempts",
-        "_cpus",
-        "_exchanges",
-        "_jitter",
-        "_lasting",
-        "_latency",
-        "_links",
-        "_naive",
-        "_outgoing",
-        "_serial",
-        "_streams",
-        "clocks",
-        "kernel",
-        "link_faults",
-        "processes",
+        "_attempts", "_cpus", "_exchanges", "_jitter", "_lasting", "_latency", "_links", "_naive", "_outgoing",
+        "_serial", "_streams", "clocks", "kernel", "link_faults", "processes",
     )  # fmt: skip
 
     def __init__(
@@ -189,7 +176,7 @@ class Network:
         self.wake_exchanges(source, target)
         link = self.link(source, target)
         link.cut(fault)
-        for each in self.link_faults.taken(link):
+        for each in self.link_faults.take_queued(link):
             link.hold(self.kernel, link.wires[each.wire], each.order, each.payload)
 
     def heal_cut(self, source: int, target: int, fault: int) -> None:
@@ -252,7 +239,7 @@ class Network:
         link.close()
         if not back.cuts:
             link.held.clear()
-            self.link_faults.taken(link)
+            self.link_faults.take_queued(link)
             payload = (dead, self.processes[dead].incarnation, self.processes[peer].incarnation, DISCONNECTED)
             if back.fault_state is None:
                 self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
@@ -447,7 +434,7 @@ class Network:
             self.link(*pair).load(link)
         for key, exchange in exchanges:
             self.exchange(*key).load(exchange)
-        self._cpus = {state[0][0]: Cpu.loaded(self.kernel, state) for state in cpus}
+        self._cpus = {state[0][0]: Cpu.from_saved(self.kernel, state) for state in cpus}
         owners = {node: cpu for cpu in self._cpus.values() for node in cpu.nodes}
         for process in self.processes.values():
             process.run_on(owners.get(process.id))

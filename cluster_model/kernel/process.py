@@ -90,7 +90,7 @@ class Cpu:
         return (self.nodes, self.free, self.costs, tuple(self.queue), self._due_at, self._left_us, self._serial)
 
     @classmethod
-    def loaded(cls, kernel: EventLoop, saved: tuple[Any, ...]) -> "Cpu":
+    def from_saved(cls, kernel: EventLoop, saved: tuple[Any, ...]) -> "Cpu":
         """Return a CPU with the state returned by :meth:`save`."""
         nodes, free, costs, queue, due_at, left_us, serial = saved
         cpu = cls(kernel, nodes, free)

@@ -72,7 +72,7 @@ def _known(log: ReplicaLog, now: int, expiry_us: int) -> dict[int, _Last]:
 
 
 def _gone(log: ReplicaLog, batch: Batch) -> bool:
-    return log.cleaned is not None and log.cleaned.gone(batch)
+    return log.cleaned is not None and log.cleaned.is_removed(batch)
 
 
 _MILLION: Final = 1_000_000

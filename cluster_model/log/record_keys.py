@@ -230,7 +230,7 @@ Placed = tuple[int, tuple[int, ...]]
 Hot = tuple[tuple[int, int], ...]
 """(key, share of all records in millionths) of keys that a fault has made hot."""
 Heated = tuple[tuple[int, ...], Hot]
-"""(first record number in each partition, hot keys from there on), as in :data:`Placed`."""
+"""(first record number in each partition, hot keys from there on), as in :data:`ReplicaAssignmentTables`."""
 
 _REMEMBERED: Final = 4_096
 """Number of batches whose keys are cached: replicas clean the same ones at about the same time."""

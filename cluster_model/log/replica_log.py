@@ -23,26 +23,9 @@ class ReplicaLog:
     """The log of one replica of one partition (``UnifiedLog``)."""
 
     __slots__ = (
-        "_marks",
-        "_unlinked",
-        "cleaned",
-        "durable",
-        "epoch_branches",
-        "epochs",
-        "extents",
-        "flush_aged_us",
-        "flushed_us",
-        "last_deleted",
-        "last_truncated",
-        "leo",
-        "log_start",
-        "on_roll",
-        "recovery_point",
-        "rules",
-        "segments",
-        "torn",
-        "transactions",
-        "uses_epochs",
+        "_marks", "_unlinked", "cleaned", "durable", "epoch_branches", "epochs", "extents", "flush_aged_us",
+        "flushed_us", "last_deleted", "last_truncated", "leo", "log_start", "on_roll", "recovery_point", "rules",
+        "segments", "torn", "transactions", "uses_epochs",
     )  # fmt: skip
 
     def __init__(
@@ -209,7 +192,7 @@ class ReplicaLog:
         """Append the remaining batches of a compacted log one by one, including its gaps."""
         at = records.start
         for batch, end in self.epoch_branches.batches_of(records.extents, records.end):
-            if not cleaned.gone(batch):
+            if not cleaned.is_removed(batch):
                 size = cleaned.size_of(batch)
                 self._admit(at, end, size, batch.timestamp_us, batch.timestamp_us, now)
             at = end
@@ -405,14 +388,14 @@ class ReplicaLog:
         for epoch_branch, batch, low, high in self.batches_between(start, end):
             if cleaned is None or low >= cleaned.end:
                 yield epoch_branch, batch, batch.size, low, high
-            elif not cleaned.gone(batch):
+            elif not cleaned.is_removed(batch):
                 yield epoch_branch, batch, cleaned.size_of(batch), low, high
 
     def remaining(self, start: int, end: int) -> list[tuple[int, int]]:
         """Return the parts of ``[start, end)`` that compaction has not removed."""
         if self.cleaned is None:
             return [(start, end)] if start < end else []
-        return self.cleaned.left(start, end)
+        return self.cleaned.remaining(start, end)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state except the batches, which the partition keeps."""

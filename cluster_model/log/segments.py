@@ -113,7 +113,7 @@ class Segments:
         """Numbers of entries in the active segment's offset index and time index."""
         return (self._entries, self._time_entries)
 
-    def due(self, end: int, size: int, newest_us: int, now: int) -> str:
+    def roll_reason(self, end: int, size: int, newest_us: int, now: int) -> str:
         """Return the rule by which the active segment must roll before an append up to ``end``; empty if it need not.
 
         ``LogSegment.shouldRoll``. Time is measured by record timestamps (KIP-33) and checked at appends only: an idle
@@ -140,7 +140,7 @@ class Segments:
             or now > self._safe_until_us
             or end > self._last_end
         ):
-            rule = self.due(end, size, newest_us, now)
+            rule = self.roll_reason(end, size, newest_us, now)
             if not rule:
                 self.count_append(size, first_us, newest_us, now)
                 self._update_safe_limits()

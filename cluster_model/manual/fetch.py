@@ -245,7 +245,7 @@ class FollowerRequests:
         answer = self._answers.pop(self._key(replica))
         assert replica.following is not None  # A new role drops responses in flight.
         replica.following.apply_fetch(NOW, *answer)
-        replica.observer.look(NOW, replica)
+        replica.observer.check_follower(NOW, replica)
         return self.seek(replica)
 
     def seek(self, replica: Replica) -> KafkaError:

@@ -113,12 +113,12 @@ class ManualProduces:
             self._delayed[produce.request.correlation_id] = produce
             replica.leadership.wait(produce.result.required, produce.request.correlation_id)
         else:
-            self._answered(produce, produce.result.error)
+            self._on_response(produce, produce.result.error)
         self.settle(replica)
         return produce.result.error
 
     def _failed(self, produce: ManualProduce, error: KafkaError) -> KafkaError:
-        self._answered(produce, error)
+        self._on_response(produce, error)
         return error
 
     def settle(self, replica: Replica) -> None:
@@ -127,9 +127,9 @@ class ManualProduces:
             token, error = replica.done.pop(0)
             produce = self._delayed.pop(token, None)
             if produce is not None:
-                self._answered(produce, error)
+                self._on_response(produce, error)
 
-    def _answered(self, produce: ManualProduce, error: KafkaError) -> None:
+    def _on_response(self, produce: ManualProduce, error: KafkaError) -> None:
         produce.answer = error
         if produce.whole:
             self._arrived(produce)
@@ -229,7 +229,7 @@ class ManualProduces:
         del self._delayed[token]
         if produce.replica.leadership is not None:
             produce.replica.leadership.give_up(token)
-        self._answered(produce, KafkaError.REQUEST_TIMED_OUT)
+        self._on_response(produce, KafkaError.REQUEST_TIMED_OUT)
         return KafkaError.NONE
 
     def _lose(self, params: Params) -> KafkaError:

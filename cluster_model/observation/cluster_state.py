@@ -125,7 +125,7 @@ class ConfigEntry:
 
 def of_broker(settings: TopicConfigs, profile: Profile) -> tuple[ConfigEntry, ...]:
     """Return all configs that a broker honours, in the order of the reference."""
-    return of_broker_with(settings.broker, profile, settings.given)
+    return of_broker_with(settings.broker, profile, settings.dynamic_defaults)
 
 
 def of_broker_with(

@@ -232,9 +232,9 @@ class LedgerView:
     reordered: int
     aborted: int = 0
     """Written, or perhaps written, in a transaction that was aborted: neither acknowledged nor lost."""
-    undone: int = 0
+    acked_aborted: int = 0
     """Acknowledged, but of a transaction aborted in the leader's log; counted only at a session's end."""
-    leaked: int = 0
+    aborted_committed: int = 0
     """Aborted, but of a transaction committed there; counted only at a session's end."""
     unknown_written: int = 0
     """With an unknown outcome, and in the leader's log; counted only at a session's end."""

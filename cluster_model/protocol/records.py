@@ -100,7 +100,7 @@ class CompactionOverlay(NamedTuple):
         """Return how many offsets of ``[start, end)`` were removed."""
         return sum(high - low for low, high in self.within(start, end))
 
-    def left(self, start: int, end: int) -> list[Range]:
+    def remaining(self, start: int, end: int) -> list[Range]:
         """Return the ranges of ``[start, end)`` that are still there."""
         found: list[Range] = []
         at = start
@@ -118,13 +118,13 @@ class CompactionOverlay(NamedTuple):
         With fewer records left, the next position is ``end``.
         """
         count, last = 0, -1
-        for low, high in self.left(start, end):
+        for low, high in self.remaining(start, end):
             if high - low >= most - count:
                 return low + most - count, most, low + most - count - 1
             count, last = count + high - low, high - 1
         return end, count, last
 
-    def gone(self, batch: Batch) -> bool:
+    def is_removed(self, batch: Batch) -> bool:
         """Return whether all records of a batch were removed."""
         return self.removed(batch.base, batch.end) == batch.records
 

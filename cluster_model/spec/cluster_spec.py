@@ -214,7 +214,7 @@ class TopicSpec:
     config: dict[str, int | str | bool] = field(default_factory=dict)
 
 
-DUPLICATE_SUFFIX: Final = ".rival"
+DUPLICATE_SUFFIX: Final = ".duplicate"
 """Suffix of a producer's name for its duplicate instance."""
 MANUAL_CLIENT: Final = "client"
 """Name of the producer and the consumer of manual steps."""

@@ -174,7 +174,7 @@ class RangeSet:
         self.starts, self.ends = list(saved[0]), list(saved[1])
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "RangeSet":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "RangeSet":
         """Return a set with the state returned by :meth:`save`."""
         ranges = cls()
         ranges.load(saved)
@@ -196,4 +196,4 @@ def save_all(sets: dict[Any, RangeSet]) -> tuple[Any, ...]:
 
 def load_all(saved: tuple[Any, ...]) -> dict[Any, RangeSet]:
     """Return sets by key from the state returned by :func:`save_all`."""
-    return {key: RangeSet.loaded(each) for key, each in saved}
+    return {key: RangeSet.from_saved(each) for key, each in saved}

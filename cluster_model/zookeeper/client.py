@@ -60,25 +60,8 @@ class ZkClient:
     """One ZooKeeper client. Its owner forwards messages, timers, disconnections, and the process's start and end."""
 
     __slots__ = (
-        "_alarm",
-        "_attempt",
-        "_listener",
-        "_port",
-        "_queue",
-        "_received_at",
-        "_retry_at",
-        "_sent",
-        "_sent_at",
-        "_servers",
-        "_state",
-        "_tried",
-        "_wanted_us",
-        "_watches",
-        "_xid",
-        "last_zxid",
-        "server",
-        "session",
-        "timeout_us",
+        "_attempt", "_listener", "_port", "_queue", "_received_at", "_retry_at", "_sent", "_sent_at", "_servers",
+        "_state", "_timer", "_tried", "_wanted_us", "_watches", "_xid", "last_zxid", "server", "session", "timeout_us",
     )  # fmt: skip
 
     def __init__(
@@ -110,7 +93,7 @@ class ZkClient:
         self._sent_at = 0
         self._received_at = 0
         self._watches = ClientWatches()
-        self._alarm = DeadlineTimer(port, TIMER)
+        self._timer = DeadlineTimer(port, TIMER)
 
     @property
     def connected(self) -> bool:
@@ -140,7 +123,7 @@ class ZkClient:
         if self._state == CONNECTED:
             self._flush()
         elif self._state in (IDLE, EXPIRED):
-            self._alarm.arm(self._port.now)
+            self._timer.arm(self._port.now)
 
     def close(self) -> None:
         """Close the session without a response, which removes its ephemeral nodes. If unconnected, it expires."""
@@ -170,7 +153,7 @@ class ZkClient:
         self.server = self._servers[self._port.node_id % len(self._servers)]
         self._queue.clear()
         self._watches.clear()
-        self._alarm.forget()
+        self._timer.forget()
 
     def begin(self, session: int, timeout_us: int, zxid: int) -> int:
         """Start connected in a formed cluster, with this session; return the number of the connection."""
@@ -192,9 +175,9 @@ class ZkClient:
             return True
         self._received_at = self._port.now
         if isinstance(message, ConnectionClosed):
-            self._lost()
+            self._disconnect()
         elif isinstance(message, ConnectResponse):
-            self._answered(message)
+            self._on_response(message)
         elif isinstance(message, ServerReply):
             self._reply(message)
         elif isinstance(message, WatchEvent):
@@ -208,7 +191,7 @@ class ZkClient:
         """Handle a timer; False if it is not one of the client."""
         if timer[0] != TIMER:
             return False
-        if self._alarm.take_expired():
+        if self._timer.take_expired():
             now = self._port.now
             if self._state in (IDLE, EXPIRED):
                 self._fail(ZkError.SESSION_EXPIRED)
@@ -216,7 +199,7 @@ class ZkClient:
                 if now >= self._retry_at:
                     self._try()
             elif now >= self._received_at + self._read_timeout():
-                self._lost()
+                self._disconnect()
             elif self._state == CONNECTED and now >= self._sent_at + self.timeout_us // 3:
                 self._send(ClientPing(self._attempt))
             self._set_alarm()
@@ -225,7 +208,7 @@ class ZkClient:
     def on_disconnect(self, peer: int) -> None:
         """A connection broke: the server's process is gone."""
         if peer == self.server and self._state in (CONNECTING, CONNECTED):
-            self._lost(is_closed=True)
+            self._disconnect(is_closed=True)
 
     # -- connections --------------------------------------------------------------------------------------------------
 
@@ -235,11 +218,11 @@ class ZkClient:
 
     def _set_alarm(self) -> None:
         if self._state == WAITING:
-            self._alarm.arm(self._retry_at)
+            self._timer.arm(self._retry_at)
         elif self._state == CONNECTING:
-            self._alarm.arm(self._received_at + self._read_timeout())
+            self._timer.arm(self._received_at + self._read_timeout())
         elif self._state == CONNECTED:
-            self._alarm.arm(min(self._received_at + self._read_timeout(), self._sent_at + self.timeout_us // 3))
+            self._timer.arm(min(self._received_at + self._read_timeout(), self._sent_at + self.timeout_us // 3))
 
     def _begin_attempt(self) -> None:
         self._attempt = max(self._attempt, self._port.incarnation << 24) + 1
@@ -255,7 +238,7 @@ class ZkClient:
         self._sent_at = self._port.now
         self._port.send(self.server, message)
 
-    def _lost(self, *, is_closed: bool = False) -> None:
+    def _disconnect(self, *, is_closed: bool = False) -> None:
         """Drop the connection and go to the next server; ``is_closed``: the other side has closed the connection."""
         was_connected = self._state == CONNECTED
         if not is_closed:
@@ -272,7 +255,7 @@ class ZkClient:
         if was_connected:
             self._listener.on_disconnected()
 
-    def _answered(self, message: ConnectResponse) -> None:
+    def _on_response(self, message: ConnectResponse) -> None:
         if message.session:
             self._connected(message.session, message.timeout_us, message.zxid)
             self._listener.on_connected()
@@ -307,7 +290,7 @@ class ZkClient:
     def _reply(self, message: ServerReply) -> None:
         if not self._sent or self._queue[0][0] != message.xid:
             # A response was lost on the way: as ClientCnxn at "Xid out of order".
-            self._lost()
+            self._disconnect()
             return
         _xid, token, operation = self._queue.popleft()
         self._sent -= 1
@@ -326,14 +309,14 @@ class ZkClient:
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         connection = (self._state, self.server, self.session, self.timeout_us, self.last_zxid, self._attempt)
-        times = (self._tried, self._retry_at, self._sent_at, self._received_at, self._alarm.save())
+        times = (self._tried, self._retry_at, self._sent_at, self._received_at, self._timer.save())
         return (connection, times, self._xid, tuple(self._queue), self._sent, self._watches.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
         connection, times, self._xid, queue, self._sent, watches = saved
         self._state, self.server, self.session, self.timeout_us, self.last_zxid, self._attempt = connection
-        self._tried, self._retry_at, self._sent_at, self._received_at, alarm = times
+        self._tried, self._retry_at, self._sent_at, self._received_at, timer = times
         self._queue = deque(queue)
         self._watches.load(watches)
-        self._alarm.load(alarm)
+        self._timer.load(timer)

@@ -21,8 +21,8 @@ class FastLeaderElection:
     """Election at one server; ``decide`` is called with the elected leader."""
 
     __slots__ = (
-        "_alarm", "_decide", "_final_at", "_others", "_outside", "_port", "_repeat_at", "_repeat_us", "_round",
-        "_settings", "_state", "_store", "_vote", "_votes",
+        "_decide", "_final_at", "_others", "_outside", "_port", "_repeat_at", "_repeat_us", "_round", "_settings",
+        "_state", "_store", "_timer", "_vote", "_votes",
     )  # fmt: skip
 
     def __init__(
@@ -49,7 +49,7 @@ class FastLeaderElection:
         self._final_at = -1
         self._repeat_at = -1
         self._repeat_us = FIRST_REPEAT_US
-        self._alarm = DeadlineTimer(port, VOTES)
+        self._timer = DeadlineTimer(port, VOTES)
 
     @property
     def _majority(self) -> int:
@@ -82,7 +82,7 @@ class FastLeaderElection:
         self._round = 0
         self._votes.clear()
         self._outside.clear()
-        self._alarm.forget()
+        self._timer.forget()
 
     def _send_to_all(self) -> None:
         for server in self._others:
@@ -90,14 +90,14 @@ class FastLeaderElection:
         self._repeat_at = self._port.now + self._repeat_us
         self._repeat_us = min(2 * self._repeat_us, self._settings.tick_us)
         if self._others:
-            self._alarm.arm(self._repeat_at)
+            self._timer.arm(self._repeat_at)
 
     def _send(self, server: int) -> None:
         self._port.send(server, Notification(self._round, self._vote, self._state))
 
     def on_timer(self, name: str) -> None:
         """End the election if no better vote arrived, or repeat the vote."""
-        if name != VOTES or not self._alarm.take_expired() or self._state is not ServerState.LOOKING:
+        if name != VOTES or not self._timer.take_expired() or self._state is not ServerState.LOOKING:
             return
         now = self._port.now
         if 0 <= self._final_at <= now:
@@ -105,7 +105,7 @@ class FastLeaderElection:
             return
         if now >= self._repeat_at:
             self._send_to_all()
-        self._alarm.arm(self._repeat_at if self._final_at < 0 else min(self._repeat_at, self._final_at))
+        self._timer.arm(self._repeat_at if self._final_at < 0 else min(self._repeat_at, self._final_at))
 
     def receive(self, source: int, message: Notification) -> None:
         """Handle a vote, or the notification of a server that is not looking."""
@@ -138,7 +138,7 @@ class FastLeaderElection:
         agreed = sum(1 for vote in self._votes.values() if vote == self._vote)
         if agreed >= self._majority and self._final_at < 0:
             self._final_at = self._port.now + self._settings.finalize_us
-            self._alarm.arm(self._final_at)
+            self._timer.arm(self._final_at)
 
     def _check_leader(self, leader: int, round_number: int) -> None:
         """Join an acting leader if this server completes its majority (``checkLeader``)."""
@@ -153,18 +153,18 @@ class FastLeaderElection:
 
     def _end(self, leader: int) -> None:
         self._state = ServerState.LEADING if leader == self._port.node_id else ServerState.FOLLOWING
-        self._alarm.forget()
+        self._timer.forget()
         self._decide(leader)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         votes = (tuple(self._votes.items()), tuple(self._outside.items()))
-        times = (self._final_at, self._repeat_at, self._repeat_us, self._alarm.save())
+        times = (self._final_at, self._repeat_at, self._repeat_us, self._timer.save())
         return (self._state, self._round, self._vote, votes, times)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
         self._state, self._round, self._vote, votes, times = saved
         self._votes, self._outside = dict(votes[0]), dict(votes[1])
-        self._final_at, self._repeat_at, self._repeat_us, alarm = times
-        self._alarm.load(alarm)
+        self._final_at, self._repeat_at, self._repeat_us, timer = times
+        self._timer.load(timer)

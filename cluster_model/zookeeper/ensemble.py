@@ -66,8 +66,10 @@ class QuorumPeer:
         self._others = tuple(server for server in servers if server != port.node_id)
         self._on_apply = on_apply
         self._election = FastLeaderElection(port, settings, self._others, self.store, self._decided)
-        self.leader = LeaderRole(port, settings, self._others, self.store, self.processor, self._apply, self.look)
-        self._following = Learner(port, settings, self.store, self.processor, self._apply, self.look)
+        self.leader = LeaderRole(
+            port, settings, self._others, self.store, self.processor, self._apply, self.start_election
+        )
+        self._following = Learner(port, settings, self.store, self.processor, self._apply, self.start_election)
         self._waiting: dict[int, FollowerInfo] = {}
         """Servers that want to follow this one before it knows that it leads."""
 
@@ -107,7 +109,7 @@ class QuorumPeer:
 
     # -- roles --------------------------------------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def start_election(self) -> None:
         """Look for a new leader, and drop all clients."""
         self.processor.stop()
         if self.state is ServerState.LEADING:
@@ -182,10 +184,10 @@ class QuorumPeer:
             return
         self._waiting.pop(peer, None)
         if self.state is ServerState.LEADING:
-            self.leader.lost(peer)
+            self.leader.on_disconnect(peer)
         elif self.state is ServerState.FOLLOWING and peer == self._following.leader:
             self._following.forget()
-            self.look()
+            self.start_election()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""

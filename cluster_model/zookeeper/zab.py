@@ -73,7 +73,7 @@ class SessionTracker:
         self.touch(session, now)
         return self._timeouts[session]
 
-    def moved(self, session: int, attempt: int) -> bool:
+    def has_moved(self, session: int, attempt: int) -> bool:
         """Whether the session's client has since used a newer connection (``SessionMovedException``)."""
         return attempt < self._owners.get(session, 0)
 
@@ -83,7 +83,7 @@ class SessionTracker:
         self._deadlines.pop(session, None)
         self._owners.pop(session, None)
 
-    def due(self, now: int) -> list[int]:
+    def expired(self, now: int) -> list[int]:
         """Sessions to expire now, earliest deadline first."""
         late = [(deadline, session) for session, deadline in self._deadlines.items() if deadline <= now]
         return [session for _deadline, session in sorted(late)]
@@ -141,24 +141,8 @@ class LeaderRole(Upstream):
     """Leader role of a server; ``resign`` is called when it can no longer lead."""
 
     __slots__ = (
-        "_accepted",
-        "_ahead",
-        "_apply",
-        "_followers",
-        "_others",
-        "_port",
-        "_resign",
-        "_serving",
-        "_session_alarm",
-        "_settings",
-        "_since",
-        "_store",
-        "_summary",
-        "_tick_alarm",
-        "_tracker",
-        "active",
-        "epoch",
-        "established",
+        "_accepted", "_ahead", "_apply", "_followers", "_others", "_port", "_resign", "_serving", "_session_alarm",
+        "_settings", "_since", "_store", "_summary", "_tick_alarm", "_tracker", "active", "epoch", "established",
     )  # fmt: skip
 
     def __init__(
@@ -301,7 +285,7 @@ class LeaderRole(Upstream):
         elif isinstance(message, AckNewLeader):
             self._has_history(source, known, message.zxid)
         elif isinstance(message, LearnerDisconnected):
-            self.lost(source)
+            self.on_disconnect(source)
 
     def _join(self, source: int, message: FollowerInfo) -> None:
         self._followers[source] = Follower(message.join, self._port.now)
@@ -352,7 +336,7 @@ class LeaderRole(Upstream):
         else:
             self._establish()
 
-    def lost(self, follower: int) -> None:
+    def on_disconnect(self, follower: int) -> None:
         """Remove a follower whose connection broke."""
         if self._followers.pop(follower, None) is not None and not self.epoch:
             self._accepted.pop(follower, None)
@@ -362,7 +346,7 @@ class LeaderRole(Upstream):
         if name == TICK and self._tick_alarm.take_expired() and self.active:
             self._tick()
         elif name == SESSIONS and self._session_alarm.take_expired() and self.active:
-            for session in self._tracker.due(self._port.now):
+            for session in self._tracker.expired(self._port.now):
                 self.submit(NO_ORIGIN, session, CloseSession(expired=True))
             self._set_session_alarm()
 
@@ -374,7 +358,7 @@ class LeaderRole(Upstream):
         for follower, known in tuple(self._followers.items()):
             if now - known.received_at > limit * settings.tick_us:
                 self._port.send(follower, LearnerDisconnected(known.join))
-                self.lost(follower)
+                self.on_disconnect(follower)
         late = now - self._since >= settings.init_limit * settings.tick_us
         if self._count(ACTIVE) < self._majority and (self.established or late):
             self._resign()
@@ -398,7 +382,7 @@ class LeaderRole(Upstream):
             self._set_session_alarm()
         elif session not in self._ahead.sessions:
             changes, result = (), OpResult(ZkError.SESSION_EXPIRED)
-        elif origin is not NO_ORIGIN and self._tracker.moved(session, origin.attempt):
+        elif origin is not NO_ORIGIN and self._tracker.has_moved(session, origin.attempt):
             changes, result = (), OpResult(ZkError.SESSION_MOVED)
         else:
             changes, result = self._ahead.judge(operation, session, zxid)
@@ -504,7 +488,7 @@ class Learner(Upstream):
     """Follower role of a server; ``give_up`` is called when it has lost its leader."""
 
     __slots__ = (
-        "_alarm", "_apply", "_deadline", "_give_up", "_join", "_port", "_serving", "_settings", "_store", "_synced",
+        "_apply", "_deadline", "_give_up", "_join", "_port", "_serving", "_settings", "_store", "_synced", "_timer",
         "leader",
     )  # fmt: skip
 
@@ -529,7 +513,7 @@ class Learner(Upstream):
         self._synced = False
         """Whether its history is the leader's."""
         self._deadline = 0
-        self._alarm = DeadlineTimer(port, LEADER_TIMEOUT)
+        self._timer = DeadlineTimer(port, LEADER_TIMEOUT)
 
     def start(self, leader: int) -> None:
         """Join the elected leader."""
@@ -558,19 +542,19 @@ class Learner(Upstream):
         """The process died, or the leader is lost."""
         self.leader = NO_NODE
         self._synced = False
-        self._alarm.forget()
+        self._timer.forget()
 
     def _set_deadline(self, timeout_us: int) -> None:
         self._deadline = self._port.now + timeout_us
-        self._alarm.arm(self._deadline)
+        self._timer.arm(self._deadline)
 
     def on_timer(self, name: str) -> None:
         """Give up the leader if it has been silent for too long."""
-        if name == LEADER_TIMEOUT and self._alarm.take_expired() and self.leader != NO_NODE:
+        if name == LEADER_TIMEOUT and self._timer.take_expired() and self.leader != NO_NODE:
             if self._port.now >= self._deadline:
                 self._give_up()
             else:
-                self._alarm.arm(self._deadline)
+                self._timer.arm(self._deadline)
 
     def receive(self, source: int, message: Any) -> None:
         """Handle a message of the leader; those of a former one are ignored."""
@@ -646,9 +630,9 @@ class Learner(Upstream):
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
-        return (self.leader, self._join, self._synced, self._deadline, self._alarm.save())
+        return (self.leader, self._join, self._synced, self._deadline, self._timer.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        self.leader, self._join, self._synced, self._deadline, alarm = saved
-        self._alarm.load(alarm)
+        self.leader, self._join, self._synced, self._deadline, timer = saved
+        self._timer.load(timer)

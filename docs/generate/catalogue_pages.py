@@ -116,7 +116,7 @@ def _code(text: str) -> str:
 _KEYS_HEAD: Final = """# Keys of a playbook
 
 Every key of a [playbook](../run/playbooks.md) and its values, except those of [clients](keys-clients.md), [steps](keys-steps.md) and
-[manual steps](keys-manual.md). This page is generated from the tables of the playbook parser (`python -m docs.generate keys`). `floodmark keys PLACE`
+[manual steps](keys-manual.md). This page is generated from the tables of the playbook parser (`python -m docs.generate keys`). `floodmark keys SECTION`
 prints the same, and `floodmark schema` prints a JSON Schema for editors.
 """
 _KEYS_PARTS: Final[Mapping[str, tuple[str, str]]] = {

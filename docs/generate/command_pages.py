@@ -12,7 +12,7 @@ from cluster_model.protocol.config_defs import INT_MAX, LONG_MAX, SCOPES, Config
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, PROFILE_VERSIONS, ReleaseRule, modes_of
 from playbooks.reference_text import releases
 from playbooks.text import safe, table_text
-from tui.cli.main import app
+from tui.cli.main import app, parameter_name, usage_line
 from tui.keybindings.scopes import manual
 from tui.terminal.format import allowed_values
 from tui.viewmodel.help import GLOSSARY
@@ -28,11 +28,6 @@ _COMMANDS_HEAD: Final = """# Commands and options
 Every command with its arguments and options. This page is generated from the parser (`python -m docs.generate commands`), and `floodmark COMMAND --help`
 prints the same. [The command line](../run/cli.md) has an overview by task, and the exit codes.
 """
-_VALUE_NAMES: Final = {
-    "<int range>": "N", "<integer range>": "N", "<int>": "N", "<dir>": "DIR", "<path>": "FILE", "<str>": "TEXT",
-    "<float>": "X",
-}  # fmt: skip
-"""The parser's name of a value type → its name in the manual."""
 
 
 def command_page() -> str:
@@ -57,7 +52,7 @@ def _commands(group: Any, above: typer.Context) -> list[tuple[Any, typer.Context
 def _section(command: Any, context: typer.Context, path: str) -> str:
     parameters = [record for each in command.params if (record := each.get_help_record(context))]
     text = _text(command.help or "")
-    rows = [(f"`{_bare(name)}`", _plain(meaning)) for name, meaning in parameters]
+    rows = [(f"`{parameter_name(name)}`", _plain(meaning)) for name, meaning in parameters]
     table = f"\n{table_text(('argument or option', 'meaning'), rows)}" if rows else ""
     return f"\n## {path.removeprefix('floodmark ')}\n\n`{_usage(command.get_usage(context))}`\n\n{text}\n{table}"
 
@@ -74,17 +69,7 @@ def _text(help_text: str) -> str:
 
 def _usage(usage: str) -> str:
     """Return a command's usage without the parser's marks for required parameters."""
-    line = " ".join(usage.removeprefix("Usage: ").split()).replace("{", "").replace("}", "")
-    return line.replace("......", "...").replace("[[", "[").replace("]]", "]")
-
-
-def _bare(name: str) -> str:
-    """Return a parameter's name without the parser's notes on its type."""
-    if not name.startswith("-"):
-        return re.sub(r" <.*>$", "", name)
-    for kind, value_name in _VALUE_NAMES.items():
-        name = name.replace(kind, value_name)
-    return name.replace("<", "").replace(">", "")
+    return usage_line(" ".join(usage.removeprefix("Usage: ").split()))
 
 
 def _plain(text: str) -> str:

@@ -107,8 +107,8 @@ _FINDING_KINDS: Final = {
     "reordered": "After later records of its producer in the leader's log.",
     "skipped": "Skipped by a group that received records before and after.",
     "abandoned": "Delivered to an application that ended without processing it, and to no other since.",
-    "undone": "Acknowledged, but aborted in the log with another transaction.",
-    "leaked": "Reported as aborted to its producer, but committed in the log.",
+    "acked-aborted": "Acknowledged, but aborted in the log with another transaction.",
+    "aborted-committed": "Reported as aborted to its producer, but committed in the log.",
 }
 
 _SETTING: Final = re.compile(r"[a-z.]+=")

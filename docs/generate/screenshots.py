@@ -32,7 +32,7 @@ from tui.app import FloodmarkApp
 from tui.screens.autopsy import AutopsyScreen
 from tui.session.session_controller import SessionController
 from tui.terminal.frame_clock import StepClock
-from tui.terminal.theme import BACKGROUND, BAR, QUIET, TEXT, Look
+from tui.terminal.theme import BACKGROUND, BAR, QUIET, TEXT, Appearance
 from tui.welcome import WelcomeApp
 
 CELL: Final = 8.4
@@ -147,7 +147,7 @@ FRAME_S: Final = 1 / 16
 
 
 class ScreenshotHarness:
-    """App with an explicit clock. Acts through the bridge, since toasts use wall-clock time."""
+    """App with an explicit clock. Acts through the session controller, since toasts use wall-clock time."""
 
     def __init__(self, app: FloodmarkApp, clock: StepClock, pilot: Pilot[None] | None = None) -> None:
         self.app = app
@@ -177,15 +177,15 @@ class ScreenshotHarness:
 
     def inject(self, name: str, broker: int) -> None:
         """Inject a fault, without the fault sheet."""
-        self.app.bridge.act(Action("inject", name, f"broker({broker})"))
+        self.app.session_controller.act(Action("inject", name, f"broker({broker})"))
 
     def heal(self, name: str) -> None:
         """Heal the faults of this name."""
-        self.app.bridge.act(Action("heal", name))
+        self.app.session_controller.act(Action("heal", name))
 
     def select_lost(self) -> None:
         """Select the dead leader of the partition with most lost records, at its log's divergence."""
-        view = self.app.bridge.view
+        view = self.app.session_controller.view
         partition = max(range(len(view.partitions)), key=lambda at: view.partitions[at].missing)
         self.app.main.matrix.place(partition, 0)
 
@@ -209,8 +209,8 @@ async def staged(
     """Yield an app of this size over a bundled playbook."""
     clock = StepClock()
     session = Session.start(load(path_of(playbook)), open_ended=True, recorder=recorder)
-    bridge = SessionController(session, clock)
-    app = FloodmarkApp(bridge, playbook=session.playbook.name, seed=session.cluster.seed, recorder=recorder)
+    session_controller = SessionController(session, clock)
+    app = FloodmarkApp(session_controller, playbook=session.playbook.name, seed=session.cluster.seed, recorder=recorder)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield ScreenshotHarness(app, clock, pilot)
@@ -403,13 +403,13 @@ async def report(stage: ScreenshotHarness) -> None:
 async def compare(stage: ScreenshotHarness) -> None:
     """Show the loss, and beside it the same session without the crash."""
     await lost(stage)
-    bridge = stage.app.bridge
-    main = bridge.branches.current
-    bridge.to_time(4_100_000)
-    bridge.undo()
-    while bridge.growing is not None:
+    session_controller = stage.app.session_controller
+    main = session_controller.branches.current
+    session_controller.to_time(4_100_000)
+    session_controller.undo()
+    while session_controller.growing is not None:
         await stage.seconds(0.25)
-    bridge.pause(False)
+    session_controller.pause(False)
     await stage.seconds(10.25)
     stage.app.main.branches.compare(main)
 
@@ -443,7 +443,7 @@ async def take(shot: Shot) -> str:
 
 async def welcome() -> str:
     """Return the picture of the welcome page."""
-    app = WelcomeApp(Look(), Path("sessions"))
+    app = WelcomeApp(Appearance(), Path("sessions"))
     async with app.run_test(size=(100, 26)) as pilot:
         await pilot.pause()
         return standalone(app.export_screenshot(title="floodmark"))

@@ -102,6 +102,8 @@ class Param:
     low: int = 0
     high: int = HOUR
     choices: tuple[str, ...] = ()
+    old: str = ""
+    """Earlier name, which is still accepted, as in recordings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +203,7 @@ class FaultContext(Protocol):
         ...
 
     def schedule(self, active_fault: ActiveFault, after_us: int) -> None:
-        """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
+        """Schedule a call of the behaviour's ``on_timer``, unless the fault is healed by then."""
         ...
 
     def pause(self, active_fault: ActiveFault, node: int) -> None:
@@ -317,8 +319,8 @@ class Fault:
     """Other unambiguous names."""
 
     def param(self, name: str) -> Param | None:
-        """Return the parameter with this name, or None."""
-        return next((param for param in self.params if param.name == name), None)
+        """Return the parameter with this name or earlier name, or None."""
+        return next((param for param in self.params if name and name in (param.name, param.old)), None)
 
 
 class DeclarationError(Exception):

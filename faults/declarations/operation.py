@@ -50,8 +50,8 @@ class Operation:
     """Always -1, as for a fault without a usual duration: no operation lasts for a given time."""
 
     def param(self, name: str) -> Param | None:
-        """Return the parameter with this name, or None."""
-        return next((param for param in self.params if param.name == name), None)
+        """Return the parameter with this name or earlier name, or None."""
+        return next((param for param in self.params if name and name in (param.name, param.old)), None)
 
     def unsupported_reason(self, kafka: Version, mode: str) -> str:
         """Return why a Kafka version does not support the operation in a mode; empty if it does."""

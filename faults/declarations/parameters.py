@@ -27,13 +27,16 @@ def with_defaults(fault: Fault, action: Action) -> dict[str, Any]:
 
 
 def _filled(declared: Fault | Operation, action: Action, brokers: Collection[int]) -> dict[str, Any]:
-    for name in action.params:
-        if declared.param(name) is None:
+    given: dict[str, Any] = {}
+    for name, value in action.params.items():
+        param = declared.param(name)
+        if param is None:
             known = ", ".join(param.name for param in declared.params) or "none"
             raise FaultError(f"{declared.name} has no parameter {name!r}; it has {known}", code="no_parameter")
+        given[param.name] = value
     found: dict[str, Any] = {}
     for param in declared.params:
-        value = with_tuples(action.params.get(param.name, param.default))
+        value = with_tuples(given.get(param.name, param.default))
         if value is None:
             raise FaultError(f"{declared.name} needs {param.name}: {param.doc}", code="missing_parameter")
         if value != param.default or type(value) is not type(param.default):

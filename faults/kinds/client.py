@@ -103,7 +103,7 @@ class RejoinStorm(Behaviour):
         node = active_fault.nodes[turn % len(active_fault.nodes)]
         cluster = context.cluster
         if cluster.state_of(node) is ProcessState.RUNNING and not cluster.processes.is_leaving(node):
-            if active_fault.params["how"] == LEAVE:
+            if active_fault.params["method"] == LEAVE:
                 context.release_process(node)
                 cluster.shutdown(node)
                 cluster.processes.start_again(node)
@@ -122,7 +122,7 @@ class RejoinStorm(Behaviour):
         """Return how often the group would rebalance."""
         hit = tuple([cluster.clients.names[node] for node in resolved.nodes])
         groups = ", ".join(dict.fromkeys(cluster.consumers[name].group for name in hit))
-        if resolved.params["how"] == LEAVE and cluster.clients.instance_of(resolved.nodes[0]):
+        if resolved.params["method"] == LEAVE and cluster.clients.instance_of(resolved.nodes[0]):
             return impact_without_leader_change(
                 f"{groups} does not rebalance: static members that close do not leave", hit
             )
@@ -136,34 +136,34 @@ class DuplicateInstance(Behaviour):
     def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine the member whose id is used."""
         cluster = context.cluster
-        found = context.targets(str(resolved.params["of"]))
+        found = context.targets(str(resolved.params["member"]))
         if len(found) != 1 or not cluster.clients.instance_of(found[0]):
             shown = ", ".join(cluster.name_of(node) for node in found)
             raise FaultError(
-                f"duplicate_instance: of must be one static member, found {shown}", code="no_static_member"
+                f"duplicate_instance: member must be one static member, found {shown}", code="no_static_member"
             )
         params: dict[str, Any] = dict(resolved.params)
-        params["of"] = f"client({cluster.name_of(found[0])})"
+        params["member"] = f"client({cluster.name_of(found[0])})"
         return ResolvedTarget(resolved.nodes, params, resolved.links)
 
     def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Require two different static members of one group."""
         cluster = context.cluster
-        (of,) = context.targets(str(resolved.params["of"]))
+        (member,) = context.targets(str(resolved.params["member"]))
         for node in resolved.nodes:
-            name, other = cluster.name_of(node), cluster.name_of(of)
-            if node == of:
+            name, other = cluster.name_of(node), cluster.name_of(member)
+            if node == member:
                 raise FaultError(f"{name} has its own group.instance.id already", code="own_instance_id")
             if cluster.consumers[name].group != cluster.consumers[other].group:
                 raise FaultError(f"{name} and {other} are in different groups", code="different_groups")
 
     def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
         """Restart the target with the other member's id."""
-        (of,) = context.targets(str(active_fault.params["of"]))
-        active_fault.memo["of"] = of
+        (member,) = context.targets(str(active_fault.params["member"]))
+        active_fault.memo["member"] = member
         clients = context.cluster.clients
         for node in active_fault.nodes:
-            clients.faults.claim(node, active_fault.id, clients.instance_of(of))
+            clients.faults.claim(node, active_fault.id, clients.instance_of(member))
             _start_anew(context, node)
 
     def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
@@ -175,13 +175,13 @@ class DuplicateInstance(Behaviour):
                 _start_anew(context, node)
             else:
                 cluster.clients.renew(node)
-        of = int(active_fault.memo["of"])
-        if _fenced(cluster, of):
-            restart_after_exit(context, of)
+        member = int(active_fault.memo["member"])
+        if _fenced(cluster, member):
+            restart_after_exit(context, member)
 
     def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return which of the two members is fenced."""
-        given = resolved.params["of"]
+        given = resolved.params["member"]
         other = str(given).removeprefix("client(").removesuffix(")") if given else "the other"
         targets = [cluster.clients.names[node] for node in resolved.nodes]
         hit = (*targets, other) if given else tuple(targets)
@@ -227,12 +227,13 @@ MEMBERSHIP_FAULTS: Final = table(
         params=(
             Param("every", "duration", "From one member's turn to the next.", default=5 * SECOND, low=100_000),
             Param(
-                "how",
+                "method",
                 "choice",
                 "How a member leaves: it closes its consumer and creates a new one, or its process is killed and "
                 "restarted.",
                 default=LEAVE,
                 choices=(LEAVE, RESTART),
+                old="how",
             ),
             Param(
                 "gaps", "choice", "Equal gaps, or random gaps with the same mean.", default=EVEN, choices=(EVEN, RANDOM)
@@ -258,7 +259,7 @@ MEMBERSHIP_FAULTS: Final = table(
         family="clients",
         summary="The target restarts with the group.instance.id of another member: two processes claim one id, and "
         "one of them is fenced.",
-        params=(Param("of", "target", "Static member of the same group whose id is used."),),
+        params=(Param("member", "target", "Static member of the same group whose id is used.", old="of"),),
         accepts="consumers",
         is_lasting=True,
         heals="the target restarts with its own id, and the fenced member restarts too",
@@ -371,17 +372,18 @@ class FailingHandler(Behaviour):
 
     def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
         """Refuse a reaction that the application does not support."""
-        then = str(resolved.params["then"])
+        reaction = str(resolved.params["reaction"])
         for node in resolved.nodes:
             name = context.cluster.clients.names[node]
             group = _group(context.cluster, node)
-            if then == DEAD_LETTER and not group.dead_letter:
+            if reaction == DEAD_LETTER and not group.dead_letter:
                 raise FaultError(
                     f"{name} has no dead-letter topic: set dead_letter for {group.name}", code="no_dead_letter_topic"
                 )
-            if group.commit == "handed_off" and then not in (CONFIGURED, SKIP):
+            if group.commit == "handed_off" and reaction not in (CONFIGURED, SKIP):
                 raise FaultError(
-                    f"{name} processes records on another thread without waiting: then takes {CONFIGURED} or {SKIP}",
+                    f"{name} processes records on another thread without waiting: "
+                    f"reaction takes {CONFIGURED} or {SKIP}",
                     code="hands_records_off",
                 )
 
@@ -389,7 +391,7 @@ class FailingHandler(Behaviour):
         """Fail for records of later polls."""
         params = active_fault.params
         pause_us = int(params["pause"])
-        trouble = HandlerFault(int(params["percent"]), bool(params["poison"]), str(params["then"]), pause_us)
+        trouble = HandlerFault(int(params["percent"]), bool(params["poison"]), str(params["reaction"]), pause_us)
         for node in active_fault.nodes:
             context.cluster.clients.faults.fail(node, active_fault.id, trouble)
 
@@ -404,7 +406,7 @@ class FailingHandler(Behaviour):
         """Return the outcome of the failing records."""
         hit = tuple([cluster.clients.names[node] for node in resolved.nodes])
         share = percent(int(resolved.params["percent"]))
-        outcome = _OUTCOMES.get(str(resolved.params["then"])) or _usual(_group(cluster, resolved.nodes[0]))
+        outcome = _OUTCOMES.get(str(resolved.params["reaction"])) or _usual(_group(cluster, resolved.nodes[0]))
         return impact_without_leader_change(
             f"{each_of(cluster, resolved.nodes)} fails for {share} of the records, and {outcome}", hit
         )
@@ -431,13 +433,14 @@ HANDLER_FAULTS: Final = table(
             Param("percent", "percent", "Share of the records.", default=PERCENT, low=1, high=100 * PERCENT),
             Param("poison", "bool", "The same records fail every time, whichever target reads them.", False),
             Param(
-                "then",
+                "reaction",
                 "choice",
                 "What the application does: " + "; ".join(f"{name}: {text}" for name, text in REACTIONS.items()) + ".",
                 default=CONFIGURED,
                 choices=tuple(REACTIONS),
+                old="then",
             ),
-            Param("pause", "duration", "Pause before a record is polled again, with then: retry.", default=SECOND),
+            Param("pause", "duration", "Pause before a record is polled again, with reaction: retry.", default=SECOND),
         ),
         accepts="consumers",
         is_lasting=True,

@@ -410,11 +410,11 @@ class QuorumLoss(Behaviour):
 
     def ends(self, active_fault: ActiveFault) -> bool:
         """Return whether the members crash."""
-        return bool(active_fault.params["how"] == CRASH)
+        return bool(active_fault.params["method"] == CRASH)
 
     def holds(self, active_fault: ActiveFault) -> bool:
         """Return whether the members are paused."""
-        return bool(active_fault.params["how"] == PAUSE)
+        return bool(active_fault.params["method"] == PAUSE)
 
     def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Choose the members at random; in ZooKeeper mode brokers stand for their ensemble."""
@@ -440,7 +440,7 @@ class QuorumLoss(Behaviour):
         while len(chosen) < needed:
             chosen.append(others.pop(stream.below(len(others))))
         nodes = tuple(sorted(chosen))
-        links = between(nodes, cluster.nodes(), "both") if resolved.params["how"] == PARTITION else ()
+        links = between(nodes, cluster.nodes(), "both") if resolved.params["method"] == PARTITION else ()
         return ResolvedTarget(nodes, resolved.params, links)
 
     def apply(self, context: FaultContext, active_fault: ActiveFault) -> None:
@@ -449,10 +449,10 @@ class QuorumLoss(Behaviour):
         for source, target in active_fault.links:
             cluster.cut(source, target, active_fault.id)
         for node in active_fault.nodes:
-            if active_fault.params["how"] == CRASH:
+            if active_fault.params["method"] == CRASH:
                 context.release_process(node)
                 cluster.crash(node)
-            elif active_fault.params["how"] == PAUSE:
+            elif active_fault.params["method"] == PAUSE:
                 context.pause(active_fault, node)
 
     def heal(self, context: FaultContext, active_fault: ActiveFault) -> None:
@@ -460,9 +460,9 @@ class QuorumLoss(Behaviour):
         for source, target in active_fault.links:
             context.cluster.heal_cut(source, target, active_fault.id)
         for node in active_fault.nodes:
-            if active_fault.params["how"] == PAUSE:
+            if active_fault.params["method"] == PAUSE:
                 context.unpause(active_fault, node)
-            elif active_fault.params["how"] == CRASH and not context.cluster.is_up(node):
+            elif active_fault.params["method"] == CRASH and not context.cluster.is_up(node):
                 context.restart(node)
 
     def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
@@ -501,11 +501,12 @@ QUORUM_FAULTS: Final = table(
         "fail, including the leader; the others are chosen at random (by the seed).",
         params=(
             Param(
-                "how",
+                "method",
                 "choice",
                 "How they fail: they crash, are paused, or are isolated from all other nodes.",
                 default=PAUSE,
                 choices=(CRASH, PAUSE, PARTITION),
+                old="how",
             ),
         ),
         accepts="plane",
@@ -535,12 +536,12 @@ class StaleMetadata(Behaviour):
     """Delay of metadata updates to the target."""
 
     def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:
-        """Refuse ``what: cache`` in KRaft mode: only ZooKeeper mode separates a broker's cache and roles."""
+        """Refuse ``requests: cache`` in KRaft mode: only ZooKeeper mode separates a broker's cache and roles."""
         cluster = context.cluster
         brokers = [node for node in resolved.nodes if node in cluster.brokers]
-        if resolved.params["what"] == CACHE and cluster.profile.kraft and brokers:
+        if resolved.params["requests"] == CACHE and cluster.profile.kraft and brokers:
             raise FaultError(
-                "what: cache requires ZooKeeper mode; a KRaft broker has its cache and roles from one log",
+                "requests: cache requires ZooKeeper mode; a KRaft broker has its cache and roles from one log",
                 code="no_cache_in_kraft",
             )
 
@@ -549,7 +550,7 @@ class StaleMetadata(Behaviour):
         cluster, delay = context.cluster, int(active_fault.params["delay"])
         for node in active_fault.nodes:
             if node in cluster.brokers:
-                cache_only = active_fault.params["what"] == CACHE
+                cache_only = active_fault.params["requests"] == CACHE
                 cluster.plane.delay_metadata(node, active_fault.id, delay, cache_only=cache_only)
             else:
                 for metadata in cluster.clients.metadata_of(node):
@@ -572,7 +573,7 @@ class StaleMetadata(Behaviour):
         leads = [
             partition
             for partition, record in cluster.cluster_state.records.items()
-            if record.leader in resolved.nodes and resolved.params["what"] == ALL
+            if record.leader in resolved.nodes and resolved.params["requests"] == ALL
         ]
         zombie = ""
         if leads:
@@ -596,12 +597,13 @@ METADATA_FAULTS: Final = table(
         params=(
             Param("delay", "duration", "How late updates take effect; 0: not until healed.", default=0),
             Param(
-                "what",
+                "requests",
                 "choice",
                 "What a broker in ZooKeeper mode delays: all requests of the controller, or only UpdateMetadata, so "
                 "that it leads and follows as instructed but reports old leaders to clients.",
                 default=ALL,
                 choices=(ALL, CACHE),
+                old="what",
             ),
         ),
         accepts="hosts",

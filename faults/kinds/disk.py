@@ -43,7 +43,7 @@ class CorruptBatch(Behaviour):
         """Corrupt the batch on each target."""
         partition, offset = str(active_fault.params["partition"]), int(active_fault.params["offset"])
         for node in active_fault.nodes:
-            context.cluster.broker_faults.damage(node, partition, offset, str(active_fault.params["what"]))
+            context.cluster.broker_faults.damage(node, partition, offset, str(active_fault.params["field"]))
 
     def predict(self, cluster: Cluster, resolved: ResolvedTarget) -> ExpectedImpact:
         """Return which replicas and consumers would read the batch."""
@@ -173,12 +173,13 @@ CORRUPTION_FAULTS: Final = table(
                 high=1 << 40,
             ),
             Param(
-                "what",
+                "field",
                 "choice",
                 "Which bits flip: in a record's value, so that only the checksum shows it, or in the length of a "
                 "record, so that the batch cannot be parsed.",
                 default=VALUE,
                 choices=KINDS,
+                old="what",
             ),
         ),
         accepts="brokers",

@@ -300,7 +300,7 @@ STOP_FAULTS: Final = table(
 # Processes that exit and restart after a while, as with a supervisor or a deployment.
 
 
-LOOK_US: Final = 100 * MS
+CHECK_INTERVAL_US: Final = 100 * MS
 """Interval at which a supervisor checks whether a process has exited, in microseconds."""
 
 
@@ -339,7 +339,7 @@ class Bounce(CleanShutdown):
         waits = []
         for node in active_fault.nodes:
             if node not in starts and up(node):
-                waits.append(LOOK_US)
+                waits.append(CHECK_INTERVAL_US)
                 continue
             starts.setdefault(node, now + int(active_fault.params["down"]))
             if up(node):
@@ -604,7 +604,7 @@ class OutOfMemory(Behaviour):
         if _at(step, thrash_us) > elapsed:
             context.schedule(active_fault, _at(step, thrash_us) - elapsed)
         elif not self._end(context, active_fault):
-            context.schedule(active_fault, LOOK_US)
+            context.schedule(active_fault, CHECK_INTERVAL_US)
 
     def _end(self, context: FaultContext, active_fault: ActiveFault) -> bool:
         """End each process, except those that another fault pauses; return whether none is left."""

@@ -26,7 +26,7 @@ from cluster_model.protocol.messages import DeleteRecordsRequest
 from faults.declarations.fault import FaultError
 from faults.declarations.operation import ALL, Operation
 
-# An operation in progress, and the context that a procedure uses.
+# An operation in progress, and the context that it uses.
 
 
 Plain = tuple[Any, ...]
@@ -50,7 +50,7 @@ class OperationJob:
     detail: str = ""
     """Current step as text."""
     memo: dict[str, Any] = field(default_factory=dict)
-    """State of the procedure."""
+    """State of the operation."""
 
     def save(self) -> Plain:
         """Return all state as plain values."""
@@ -61,15 +61,15 @@ class OperationJob:
 
 
 class OperationContext(Protocol):
-    """Access of a procedure to the cluster and to the runner of operations."""
+    """Access of an operation to the cluster and to the runner of operations."""
 
     cluster: Cluster
 
     def send(self, job: OperationJob, request: Request) -> None:
-        """Send a request; the procedure's ``answered`` receives its final response."""
+        """Send a request; the operation's ``on_response`` receives its final response."""
 
     def schedule(self, job: OperationJob, after_us: int) -> None:
-        """Schedule a call of the procedure's ``woken``."""
+        """Schedule a call of the operation's ``on_timer``."""
 
     def progress(self, job: OperationJob, detail: str) -> None:
         """Report that a step is done."""
@@ -78,8 +78,8 @@ class OperationContext(Protocol):
         """End the operation."""
 
 
-class Procedure:
-    """Steps of an operation. A procedure has no state of its own; all state is in the job."""
+class OperationBehaviour:
+    """Steps of an operation. It has no state of its own; all state is in the job."""
 
     def check(self, context: OperationContext, job: OperationJob) -> None:
         """Refuse an operation that cannot be tried now, before anything has changed.
@@ -130,7 +130,7 @@ def error_and_detail(answer: Any) -> tuple[str, str]:
 Params = Mapping[str, Any]
 
 
-class RequestProcedure(Procedure):
+class RequestOperation(OperationBehaviour):
     """Operation that sends one request and ends with its response."""
 
     def __init__(self, request: Callable[[Params], Request]) -> None:
@@ -180,15 +180,15 @@ def _alter_broker_config(params: Params) -> Request:
     return altered(AlterConfigsResource("broker", broker, changes(params)))
 
 
-REQUESTS: Final[Mapping[str, Procedure]] = {
-    "create_topic": RequestProcedure(_create_topic),
-    "delete_topic": RequestProcedure(lambda params: DeleteTopicsRequest(0, (params["topic"],))),
-    "add_partitions": RequestProcedure(_add_partitions),
-    "elect_leaders": RequestProcedure(_elect_leaders),
-    "alter_topic_config": RequestProcedure(_alter_topic_config),
-    "alter_broker_config": RequestProcedure(_alter_broker_config),
-    "delete_records": RequestProcedure(lambda params: DeleteRecordsRequest(0, params["partition"], params["before"])),
-    "delete_group": RequestProcedure(lambda params: DeleteGroupsRequest(0, (params["group"],))),
+REQUESTS: Final[Mapping[str, OperationBehaviour]] = {
+    "create_topic": RequestOperation(_create_topic),
+    "delete_topic": RequestOperation(lambda params: DeleteTopicsRequest(0, (params["topic"],))),
+    "add_partitions": RequestOperation(_add_partitions),
+    "elect_leaders": RequestOperation(_elect_leaders),
+    "alter_topic_config": RequestOperation(_alter_topic_config),
+    "alter_broker_config": RequestOperation(_alter_broker_config),
+    "delete_records": RequestOperation(lambda params: DeleteRecordsRequest(0, params["partition"], params["before"])),
+    "delete_group": RequestOperation(lambda params: DeleteGroupsRequest(0, (params["group"],))),
 }
 
 

@@ -8,14 +8,14 @@ from cluster_model.protocol.admin_messages import UnregisterBrokerRequest
 from cluster_model.protocol.messages import MetadataResponse
 from faults.declarations.fault import MS, FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.base import OperationContext, OperationJob, Procedure, error_and_detail
+from faults.operations.base import OperationBehaviour, OperationContext, OperationJob, error_and_detail
 from faults.operations.reassignment import Plan, ReplicaMove, decommission_plan
 
-LOOK_US: Final = 100 * MS
+CHECK_INTERVAL_US: Final = 100 * MS
 """Interval at which an operator checks whether a process has ended, in microseconds."""
 
 
-class BrokerShutdown(Procedure):
+class BrokerShutdown(OperationBehaviour):
     """Clean shutdown of one broker, with an optional restart."""
 
     def check(self, context: OperationContext, job: OperationJob) -> None:
@@ -30,14 +30,14 @@ class BrokerShutdown(Procedure):
         """Send SIGTERM."""
         context.cluster.shutdown(job.params["broker"])
         job.stage, job.accepted = "stopping", True
-        context.schedule(job, LOOK_US)
+        context.schedule(job, CHECK_INTERVAL_US)
 
     def on_timer(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the broker is down."""
         broker, after_us = job.params["broker"], job.params["restart_after"]
         if job.stage == "stopping":
             if context.cluster.is_up(broker):
-                context.schedule(job, LOOK_US)
+                context.schedule(job, CHECK_INTERVAL_US)
             elif after_us < 0 or job.cancelled:
                 context.end(job, "", f"broker {broker} is down")
             else:
@@ -83,7 +83,7 @@ class Decommission(ReplicaMove):
                 context.cluster.shutdown(broker)
             else:
                 job.stage = "paused"
-        context.schedule(job, LOOK_US)
+        context.schedule(job, CHECK_INTERVAL_US)
 
     def on_timer(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the broker is down."""
@@ -95,7 +95,7 @@ class Decommission(ReplicaMove):
             job.stage = "stopping"
             cluster.shutdown(broker)
         if cluster.is_up(broker):
-            context.schedule(job, LOOK_US)
+            context.schedule(job, CHECK_INTERVAL_US)
         elif cluster.profile.kraft:
             job.stage = "unregister"
             context.send(job, UnregisterBrokerRequest(0, broker))
@@ -111,7 +111,7 @@ class Decommission(ReplicaMove):
         context.end(job, error, detail or f"broker {job.params['broker']} is removed")
 
 
-class RollingRestart(Procedure):
+class RollingRestart(OperationBehaviour):
     """Rolling restart: each broker is shut down and restarted, the next one when the cluster has recovered."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -142,17 +142,17 @@ class RollingRestart(Procedure):
         """
         cluster, broker = context.cluster, job.memo["broker"]
         if cluster.is_up(broker) and cluster.state_of(broker) is not ProcessState.RUNNING:
-            context.schedule(job, LOOK_US)
+            context.schedule(job, CHECK_INTERVAL_US)
             return
         if cluster.is_up(broker):
             cluster.shutdown(broker)
             context.progress(job, f"broker {broker} is shutting down")
         job.stage = "stopping"
-        context.schedule(job, LOOK_US)
+        context.schedule(job, CHECK_INTERVAL_US)
 
     def _stopping(self, context: OperationContext, job: OperationJob) -> None:
         if context.cluster.is_up(job.memo["broker"]):
-            context.schedule(job, LOOK_US)
+            context.schedule(job, CHECK_INTERVAL_US)
         else:
             job.stage = "start"
             context.schedule(job, job.params["down"])
@@ -168,7 +168,7 @@ class RollingRestart(Procedure):
         else:
             self._rest(context, job)
 
-    def _look(self, context: OperationContext, job: OperationJob) -> None:
+    def _check_isr(self, context: OperationContext, job: OperationJob) -> None:
         if job.cancelled:
             self._next(context, job)
         elif context.cluster.brokers[job.memo["broker"]].control.registered:

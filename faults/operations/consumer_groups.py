@@ -48,7 +48,7 @@ from cluster_model.protocol.messages import (
     MetadataResponse,
 )
 from faults.declarations.fault import FaultError
-from faults.operations.base import OperationContext, OperationJob, Procedure, count_text, error_and_detail
+from faults.operations.base import OperationBehaviour, OperationContext, OperationJob, count_text, error_and_detail
 from faults.operations.reassignment import ReassignmentError, states_of
 
 # Common to operations on groups: many offsets in one request, and tables printed line by line.
@@ -57,8 +57,8 @@ from faults.operations.reassignment import ReassignmentError, states_of
 ANY_EPOCH = -1
 
 
-class StagedProcedure(Procedure):
-    """Procedure of several stages; the method that handles a stage's responses is its name after ``_``."""
+class StagedOperation(OperationBehaviour):
+    """Operation of several stages; the method that handles a stage's responses is its name after ``_``."""
 
     def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End on an error, else pass the response to the current stage."""
@@ -152,7 +152,7 @@ def offsets_in(lines: Iterable[str]) -> dict[str, int]:
 _SCOPES: Final = ("topics", "all_topics")
 
 
-class OffsetReset(StagedProcedure):
+class OffsetReset(StagedOperation):
     """The ``--reset-offsets`` command: new offsets by a strategy, committed if executed (KIP-122).
 
     Stages: state; metadata, committed or both, as the partitions and the strategy require; offsets of the logs; commit.
@@ -204,7 +204,7 @@ class OffsetReset(StagedProcedure):
         if strategy_of(job).needs_committed:
             self._ask_committed(context, job)
         else:
-            self._look(context, job)
+            self._request_offsets(context, job)
 
     def _ask_committed(self, context: OperationContext, job: OperationJob) -> None:
         job.stage = "committed"
@@ -214,11 +214,11 @@ class OffsetReset(StagedProcedure):
         job.memo["committed"] = committed_in(answer)
         if job.memo["partitions"] is None:
             job.memo["partitions"] = tuple(partition for partition, _offset in job.memo["committed"])
-        self._look(context, job)
+        self._request_offsets(context, job)
 
     # -- log offsets ------------------------------------------------------------------------------------------------
 
-    def _look(self, context: OperationContext, job: OperationJob) -> None:
+    def _request_offsets(self, context: OperationContext, job: OperationJob) -> None:
         """Request the offsets that the strategy uses."""
         strategy, partitions = strategy_of(job), job.memo["partitions"]
         if strategy.by_time:
@@ -321,7 +321,7 @@ def new_offsets(job: OperationJob) -> tuple[dict[str, int], list[str]]:
 ANY = "any"
 
 
-class GroupDescription(StagedProcedure):
+class GroupDescription(StagedOperation):
     """The ``--describe`` command. Stages: state, then coordinator, or metadata, committed and ends."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -371,13 +371,13 @@ class GroupDescription(StagedProcedure):
         led = dict.fromkeys(job.memo["led"])
         wanted = [each for each in partitions_of(job.memo["group"], dict(committed)) if each in led]
         if not self.ask_offsets(context, job, "ends", wanted, LATEST):
-            self._done(context, job)
+            self._end_described(context, job)
 
     def _ends(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         if self.collect(job, answer):
-            self._done(context, job)
+            self._end_described(context, job)
 
-    def _done(self, context: OperationContext, job: OperationJob) -> None:
+    def _end_described(self, context: OperationContext, job: OperationJob) -> None:
         group, memo = job.memo["group"], job.memo
         table = offset_table(group, dict(memo["committed"]), dict(memo["ends"]), context.cluster.name_of)
         rows = table[1:]
@@ -392,7 +392,7 @@ def summary(group: DescribedGroup) -> str:
     return f"{group.state}, {count_text(len(group.members), 'member')}"
 
 
-class GroupListing(StagedProcedure):
+class GroupListing(StagedOperation):
     """The ``--list`` command. Stages: metadata, then groups for every broker."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -421,7 +421,7 @@ class GroupListing(StagedProcedure):
         context.end(job, "", count_text(len(found), "group"))
 
 
-class OffsetDeletion(StagedProcedure):
+class OffsetDeletion(StagedOperation):
     """The ``--delete-offsets`` command (KIP-496). Stages: metadata for whole topics, then removed."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:

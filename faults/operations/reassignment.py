@@ -21,7 +21,7 @@ from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.messages import MetadataResponse, PartitionState
 from faults.declarations.fault import FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.base import OperationContext, OperationJob, Procedure, altered, error_and_detail, joined
+from faults.operations.base import OperationBehaviour, OperationContext, OperationJob, altered, error_and_detail, joined
 
 # Plans: target replicas, computed from a broker's metadata. Pure functions.
 
@@ -149,7 +149,7 @@ RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.ra
 REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 
-class ReplicaMove(Procedure):
+class ReplicaMove(OperationBehaviour):
     """Base of all moves: subclasses provide the plan and the steps after it."""
 
     def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
@@ -167,7 +167,7 @@ class ReplicaMove(Procedure):
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Request the cluster's metadata."""
-        self._look(context, job, "describe")
+        self._request_state(context, job, "describe")
 
     def cancel(self, context: OperationContext, job: OperationJob) -> None:
         """Cancel the move and remove its throttle."""
@@ -178,7 +178,7 @@ class ReplicaMove(Procedure):
             )
         job.cancelled = True
 
-    def _look(self, context: OperationContext, job: OperationJob, stage: str) -> None:
+    def _request_state(self, context: OperationContext, job: OperationJob, stage: str) -> None:
         job.stage = stage
         context.send(job, DescribeMetadata(0))
 
@@ -198,14 +198,14 @@ class ReplicaMove(Procedure):
         elif stage == "moving" and isinstance(answer, ListPartitionReassignmentsResponse):
             self._listed(context, job, answer)
         elif stage == "take back":
-            self._look(context, job, "verify")
+            self._request_state(context, job, "verify")
         else:
             self.finish(context, job)
 
     def on_timer(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the move is complete."""
         if job.stage == "verify":
-            self._look(context, job, "verify")
+            self._request_state(context, job, "verify")
         elif job.cancelled:
             self._take_back(context, job)
         else:
@@ -261,7 +261,7 @@ class ReplicaMove(Procedure):
         elif answer.error or left:
             context.schedule(job, POLL_US)
         else:
-            self._look(context, job, "verify")
+            self._request_state(context, job, "verify")
 
     def _take_back(self, context: OperationContext, job: OperationJob) -> None:
         job.stage = "take back"

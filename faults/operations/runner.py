@@ -14,7 +14,7 @@ from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminReq
 from faults.declarations.fault import Action, FaultError
 from faults.declarations.operation import OPERATIONS, nearest_operation
 from faults.declarations.parameters import parameters_of, params_text
-from faults.operations.base import REQUESTS, OperationJob, Procedure
+from faults.operations.base import REQUESTS, OperationBehaviour, OperationJob
 from faults.operations.broker_restarts import BrokerShutdown, Decommission, RollingRestart
 from faults.operations.consumer_groups import GroupDescription, GroupListing, OffsetDeletion, OffsetReset
 from faults.operations.reassignment import Reassignment, ReplicationChange
@@ -28,7 +28,7 @@ from faults.operations.transactions import (
 FIRST_OPERATION_TOKEN: Final = 1 << 32
 """First token of the cluster's control events that belong to operations; lower tokens belong to faults."""
 
-PROCEDURES: Final[Mapping[str, Procedure]] = {
+PROCEDURES: Final[Mapping[str, OperationBehaviour]] = {
     **REQUESTS,
     "reassign": Reassignment(),
     "set_replication": ReplicationChange(),
@@ -44,7 +44,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     "find_hanging": HangingTransactionSearch(),
     "abort_transaction": TransactionAbort(),
 }
-"""Procedure of each operation except ``cancel``, which ends another one."""
+"""Behaviour of each operation except ``cancel``, which ends another one."""
 
 
 class OperationResult(NamedTuple):
@@ -66,7 +66,7 @@ class OperationRunner:
         """Token of a request → id of its operation."""
         self._next_token = 1
         self._ended: list[OperationResult] = []
-        cluster.admin.on_answer = self._answered
+        cluster.admin.on_answer = self._on_response
         cluster.operations = self._count
 
     def _count(self) -> int:
@@ -138,7 +138,7 @@ class OperationRunner:
         self.cluster.admin.ask(token, request)
 
     def schedule(self, job: OperationJob, after_us: int) -> None:
-        """Schedule a call of the procedure's ``woken``."""
+        """Schedule a call of the operation's ``on_timer``."""
         self.cluster.call_at(self.cluster.now_us + after_us, FIRST_OPERATION_TOKEN + job.id)
 
     def progress(self, job: OperationJob, detail: str) -> None:
@@ -156,7 +156,7 @@ class OperationRunner:
 
     # -- responses and timers ---------------------------------------------------------------------------------------
 
-    def _answered(self, token: int, answer: Answer) -> None:
+    def _on_response(self, token: int, answer: Answer) -> None:
         job = self._jobs.get(self._requests.pop(token, 0))
         if job is not None:
             PROCEDURES[job.operation.name].on_response(self, job, answer)

@@ -29,14 +29,14 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersRequest,
 )
 from faults.operations.base import OperationContext, OperationJob, count_text
-from faults.operations.consumer_groups import StagedProcedure, partitions_in
+from faults.operations.consumer_groups import StagedOperation, partitions_in
 from faults.operations.reassignment import ReassignmentError
 
 
-class AllCoordinators(StagedProcedure):
+class CoordinatorsOperation(StagedOperation):
     """Base of operations that query the coordinators on all brokers."""
 
-    def known(self, context: OperationContext, job: OperationJob, answer: Any) -> bool:
+    def check_metadata(self, context: OperationContext, job: OperationJob, answer: Any) -> bool:
         """Return whether a broker returned its metadata; if not, end the operation."""
         if not answer.brokers:
             context.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
@@ -46,7 +46,7 @@ class AllCoordinators(StagedProcedure):
         self, context: OperationContext, job: OperationJob, answer: Any, producer_ids: tuple[int, ...] = ()
     ) -> None:
         """Have each broker list its transactional ids; stage ``listed``. ``answer`` is the metadata."""
-        if not self.known(context, job, answer):
+        if not self.check_metadata(context, job, answer):
             return
         job.stage, job.memo["left"], job.memo["listed"] = "listed", len(answer.brokers), ()
         for broker in sorted(answer.brokers):
@@ -59,7 +59,7 @@ class AllCoordinators(StagedProcedure):
         return not job.memo["left"]
 
 
-class TransactionListing(AllCoordinators):
+class TransactionListing(CoordinatorsOperation):
     """The ``list`` command. Stages: metadata, then listed for every broker."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -78,7 +78,7 @@ class TransactionListing(AllCoordinators):
             context.end(job, "", count_text(len(found), "transactional id"))
 
 
-class ProducerDescription(StagedProcedure):
+class ProducerDescription(StagedOperation):
     """The ``describe-producers`` command: the producer state of a partition's leader. Stage: producers."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -93,7 +93,7 @@ class ProducerDescription(StagedProcedure):
         context.end(job, "", f"{count_text(len(found), 'producer')}, {count_text(opened, 'open transaction')}")
 
 
-class HangingTransactionSearch(AllCoordinators):
+class HangingTransactionSearch(CoordinatorsOperation):
     """The ``find-hanging`` command. Stages: metadata, producers; with suspects also brokers, listed, described."""
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
@@ -108,7 +108,7 @@ class HangingTransactionSearch(AllCoordinators):
             super().on_response(context, job, answer)
 
     def _metadata(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
-        if not self.known(context, job, answer):
+        if not self.check_metadata(context, job, answer):
             return
         try:
             partitions = (
@@ -128,7 +128,7 @@ class HangingTransactionSearch(AllCoordinators):
         if memo["left"]:
             return
         if not memo["suspects"]:
-            self.found(context, job, ())
+            self.on_transactions(context, job, ())
             return
         job.stage = "brokers"
         context.send(job, DescribeMetadata(0))
@@ -147,16 +147,18 @@ class HangingTransactionSearch(AllCoordinators):
         for name in names:
             context.send(job, DescribeTransactionsRequest(0, name))
         if not names:
-            self.found(context, job, hanging(memo["suspects"], {}, {}))
+            self.on_transactions(context, job, hanging(memo["suspects"], {}, {}))
 
     def _described(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         memo = job.memo
         memo["left"] -= 1
         memo["expected"] += ((answer.transactional_id, answer.partitions),)
         if not memo["left"]:
-            self.found(context, job, hanging(memo["suspects"], dict(memo["ids"]), dict(memo["expected"])))
+            self.on_transactions(context, job, hanging(memo["suspects"], dict(memo["ids"]), dict(memo["expected"])))
 
-    def found(self, context: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
+    def on_transactions(
+        self, context: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]
+    ) -> None:
         """End with the hanging transactions."""
         self.report_table(context, job, hanging_table(transactions, context.cluster.now_us) if transactions else [])
         context.end(job, "", count_text(len(transactions), "hanging transaction"))
@@ -187,7 +189,9 @@ class TransactionAbort(HangingTransactionSearch):
         else:
             self._abort(context, job, transaction)
 
-    def found(self, context: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
+    def on_transactions(
+        self, context: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]
+    ) -> None:
         """Abort the first one, which blocks the last stable offset."""
         if not transactions:
             context.end(job, "INVALID_REQUEST", f"no hanging transaction in {job.params['partition']}")

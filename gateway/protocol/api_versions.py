@@ -156,7 +156,7 @@ def advertised(ranges: dict[int, tuple[int, int]]) -> tuple[tuple[int, int, int]
 # (``KafkaApis``); here one table is applied to every response.
 
 
-class Since(NamedTuple):
+class VersionedError(NamedTuple):
     """First version of an API that has an error, and the error that earlier versions use instead."""
 
     version: int
@@ -164,18 +164,18 @@ class Since(NamedTuple):
     before: int
 
 
-_FENCED: Final = Since(2, E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH)
+_FENCED: Final = VersionedError(2, E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH)
 """Producers before 2.7 have one error for both (KIP-588)."""
 
-ERROR_REPLACEMENTS: Final[dict[int, tuple[Since, ...]]] = {
-    PRODUCE: (Since(4, E.KAFKA_STORAGE_ERROR, E.NOT_LEADER_OR_FOLLOWER),),
-    FETCH: (Since(6, E.KAFKA_STORAGE_ERROR, E.NOT_LEADER_OR_FOLLOWER),),
-    LIST_OFFSETS: (Since(5, E.OFFSET_NOT_AVAILABLE, E.LEADER_NOT_AVAILABLE),),
-    INIT_PRODUCER_ID: (Since(4, E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH),),
+ERROR_REPLACEMENTS: Final[dict[int, tuple[VersionedError, ...]]] = {
+    PRODUCE: (VersionedError(4, E.KAFKA_STORAGE_ERROR, E.NOT_LEADER_OR_FOLLOWER),),
+    FETCH: (VersionedError(6, E.KAFKA_STORAGE_ERROR, E.NOT_LEADER_OR_FOLLOWER),),
+    LIST_OFFSETS: (VersionedError(5, E.OFFSET_NOT_AVAILABLE, E.LEADER_NOT_AVAILABLE),),
+    INIT_PRODUCER_ID: (VersionedError(4, E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH),),
     ADD_PARTITIONS_TO_TXN: (_FENCED,),
     ADD_OFFSETS_TO_TXN: (_FENCED,),
     END_TXN: (_FENCED,),
-    TXN_OFFSET_COMMIT: (Since(2, E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE),),
+    TXN_OFFSET_COMMIT: (VersionedError(2, E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE),),
 }
 """API → errors that older versions replace.
 

@@ -317,7 +317,7 @@ def bytes_of(context: GatewayCluster, data: FetchData) -> bytes:
         end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
         epoch_branch = epoch_branches.by_id[log_branch]
         for batch in epoch_branch.between(start, end):
-            if records.cleaned is not None and records.cleaned.gone(batch):
+            if records.cleaned is not None and records.cleaned.is_removed(batch):
                 continue
             payload = epoch_branch.payload(batch.base) or _made(
                 context, data.partition, log_branch, batch, epoch_branches

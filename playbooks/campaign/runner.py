@@ -33,13 +33,13 @@ class CampaignRunsJob(PlaybookJob):
     work: CampaignWorkload | None = None
     runs: tuple[int, ...] = ()
 
-    def execute(self, tell: Callable[[JobProgress], None]) -> JobOutcome:
+    def execute(self, on_progress: Callable[[JobProgress], None]) -> JobOutcome:
         """Execute the runs; never raises."""
         assert self.work is not None
         rows: list[RunRow] = []
         try:
             for run in self.runs:
-                tell(JobProgress(0, f"run {run}", ""))
+                on_progress(JobProgress(0, f"run {run}", ""))
                 rows.append(self.work.row(run))
         except KeyboardInterrupt:
             return JobOutcome(self, error="stopped", code=INTERRUPTED, found=tuple(rows))
@@ -92,9 +92,12 @@ class CampaignResult:
 
 
 def keep_first(
-    work: CampaignWorkload, campaign: CampaignStore, groups: Iterable[FailureGroup], tell: Callable[[int, int], None]
+    work: CampaignWorkload,
+    campaign: CampaignStore,
+    groups: Iterable[FailureGroup],
+    on_progress: Callable[[int, int], None],
 ) -> dict[int, SavedRun]:
-    """Record the representative runs of groups, unless that was done before; ``tell`` receives the progress.
+    """Record the representative runs of groups, unless that was done before; ``on_progress`` receives the progress.
 
     Raises:
         CampaignError, RecordingError, OSError: a run cannot be stored.
@@ -102,7 +105,7 @@ def keep_first(
     wanted = dict.fromkeys(group.first for group in groups if not group.key.startswith(f"{ERROR}:"))
     kept: dict[int, SavedRun] = {}
     for number, run in enumerate(wanted, 1):
-        tell(number, len(wanted))
+        on_progress(number, len(wanted))
         kept[run] = work.keep(run, campaign)
     return kept
 
@@ -114,7 +117,7 @@ def run_campaign(
     *,
     workers: int = 0,
     stops: Callable[[RunRow], bool] = lambda row: False,
-    tell: Callable[[CampaignProgress], None] = lambda standing: None,
+    on_progress: Callable[[CampaignProgress], None] = lambda progress: None,
 ) -> CampaignResult:
     """Execute the missing runs of 1 to ``runs``.
 
@@ -142,7 +145,7 @@ def run_campaign(
         campaign.add(outcome.found or ())
         if outcome.code == INTERNAL:
             lost.append(outcome.error)
-        tell(stand())
+        on_progress(stand())
 
     outcomes = run_all(
         jobs,

@@ -133,8 +133,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _ledger("unknown", "Records that may or may not be in the log: a timeout, a lost connection."),
         _ledger("unknown_written", "Records of unknown outcome that are in the leader's log."),
         _ledger("aborted", "Records of aborted transactions: neither acked nor lost."),
-        _ledger("undone", "Acked records whose transaction is aborted in the leader's log."),
-        _ledger("leaked", "Aborted records whose transaction is committed in the leader's log."),
+        _ledger("acked_aborted", "Acked records whose transaction is aborted in the leader's log."),
+        _ledger("aborted_committed", "Aborted records whose transaction is committed in the leader's log."),
         _ledger("missing", "Acked records currently missing in the leader's log."),
         _ledger("acked_lost", "Acked records in no replica's log; at the end of a run, all missing ones."),
         _ledger("committed_lost", "Lost records that were below the HW: a consumer could have read them."),
@@ -186,10 +186,15 @@ ALL: Final[dict[str, Function]] = FUNCTIONS | {LEN.name: LEN}
 ALSO: Final = {
     "state": "group_state",
     "passed_over": "skipped",
+    "undone": "acked_aborted",
+    "leaked": "aborted_committed",
     "overdue": "liveness_violations",
     "unexpected_overdue": "unexpected_liveness_violations",
 }
 """Alias of a function → its name."""
+
+EARLIER_PROPERTIES: Final = {"parked-requests": "delayed-requests"}
+"""Earlier name of a liveness property, which conditions may use → its name."""
 
 Run = Callable[[Any], Any]
 """A compiled expression: a function of the cluster's query object."""
@@ -210,7 +215,7 @@ _MEMBER: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class NameUse:
     """A name used in a condition, and its column from 1 in the condition's text."""
 
     kind: Argument
@@ -234,7 +239,7 @@ class Compiler:
     """Compiler of one tree; afterwards ``uses`` lists the partitions, groups, producers and brokers it names."""
 
     def __init__(self) -> None:
-        self.uses: list[Use] = []
+        self.uses: list[NameUse] = []
         self._rules: Final[dict[str, Callable[[Tree[Token], int], TypedExpression]]] = {
             "or_test": self._either,
             "and_test": self._both,
@@ -364,8 +369,10 @@ class Compiler:
         allowed = "a broker's id" if kind == "broker" else f"the name of {'an' if kind == 'invariant' else 'a'} {kind}"
         if part.type != wanted:
             raise ConditionError(f"found {part.type} in {function.name}(), expected {allowed}", part.column)
+        if kind == "property" and part.constant in EARLIER_PROPERTIES:
+            part = _constant(TEXT, EARLIER_PROPERTIES[str(part.constant)], part.column)
         if part.constant is not None:
-            self.uses.append(Use(kind, str(part.constant), part.column, function.name))
+            self.uses.append(NameUse(kind, str(part.constant), part.column, function.name))
         return part
 
     @staticmethod
@@ -492,7 +499,7 @@ class Condition:
     line: int
     column: int
     """Position in its file; 1 and 1 for a text alone."""
-    uses: tuple[Use, ...]
+    uses: tuple[NameUse, ...]
     """All names in the condition."""
     _run: Callable[[Any], Any] = field(repr=False, compare=False)
 

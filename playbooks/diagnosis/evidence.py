@@ -41,9 +41,9 @@ class EvidenceRecord:
         }
 
 
-def wanted_of(place: RecordBlock) -> EvidenceRecord:
+def wanted_of(block: RecordBlock) -> EvidenceRecord:
     """Return the first record of a block."""
-    return EvidenceRecord(place.partition, place.client, place.sequence, place.log_offset, place.leader_epoch)
+    return EvidenceRecord(block.partition, block.client, block.sequence, block.log_offset, block.leader_epoch)
 
 
 def holds(replica: Replica, wanted: EvidenceRecord) -> bool:

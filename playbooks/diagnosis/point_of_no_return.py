@@ -46,12 +46,12 @@ COARSE: Final = DECIDING[: DECIDING.index("isr_changed")]
 AHEAD: Final = 400
 """Number of kernel events searched for the effect of a message."""
 
-Telling = Callable[[str], None]
+ProgressText = Callable[[str], None]
 """Progress callback."""
 
 
 @dataclass(frozen=True, slots=True)
-class NoReturn:
+class PointOfNoReturn:
     """Point of no return of one finding. ``kind`` says which answer it is."""
 
     kind: str
@@ -75,7 +75,7 @@ class NoReturn:
     """Whether the session is stepped manually: then ``at_us`` and other times are positions among ``steps``, from 1."""
     last: tuple[tuple[RescueAction, int], ...] = field(default=())
     """Manual: every action that ever worked, and the last step before which it does."""
-    clean: "NoReturn | None" = None
+    clean: "PointOfNoReturn | None" = None
     """The same without unclean elections, if only an unclean election worked last."""
     steps: tuple[str, ...] = ()
     """Manual: the name of each step as shown elsewhere. Steps for other versions only are left out and groups are
@@ -180,7 +180,7 @@ def _wanted(event: RecordsAcked, finding: Finding) -> bool:
     )
 
 
-class NoReturnSearch:
+class PointOfNoReturnSearch:
     """Search for the point of no return of one finding of a timed session."""
 
     def __init__(
@@ -189,44 +189,44 @@ class NoReturnSearch:
         actions: Sequence[ForkAction],
         finding: Finding,
         already_lost: Sequence[RecordBlock],
-        tell: Telling = lambda text: None,
+        on_progress: ProgressText = lambda text: None,
     ) -> None:
         """``already_lost``: everything that the session lost, of any finding."""
         self._history = collect_history(start, actions, finding)
         self.wanted = self._history.wanted
         self._forks = SessionForks(start, actions)
         self._already_lost = already_lost
-        self._tell = tell
+        self._on_progress = on_progress
         self._left_out: tuple[str, ...] = ()
         """Kinds of actions that are no longer tried."""
         self.tried = 0
         """Number of actions run so far."""
 
-    def find(self) -> NoReturn:
+    def find(self) -> PointOfNoReturn:
         """Return the point of no return."""
         history = self._history
         if self.wanted.log_offset < 0 or history.acked_us < 0:
-            return NoReturn("unplaced", self.wanted)
+            return PointOfNoReturn("unplaced", self.wanted)
         end_us = history.end_us - 1
         if kept := self.saving(lambda: self._forks.at_time(end_us)):
-            return NoReturn("open", self.wanted, at_us=end_us, actions=kept, acked_us=history.acked_us)
+            return PointOfNoReturn("open", self.wanted, at_us=end_us, actions=kept, acked_us=history.acked_us)
         found = self._find(end_us)
         if found.actions and all(each.kind == UNCLEAN for each in found.actions):
             self._left_out = (UNCLEAN,)
             return replace(found, clean=self._find(found.at_us))
         return found
 
-    def _find(self, end_us: int) -> NoReturn:
+    def _find(self, end_us: int) -> PointOfNoReturn:
         history, after = self._history, end_us
         for at_us in self._instants():
             if at_us >= end_us:
                 continue
-            self._tell(f"at {at_us // 1_000_000}s of the session, {counted(self.tried, 'action')} tried")
+            self._on_progress(f"at {at_us // 1_000_000}s of the session, {counted(self.tried, 'action')} tried")
             kept = self.saving(lambda: self._forks.at_time(at_us))  # noqa: B023 - called right here
             if kept:
                 return self._narrowed(at_us, after, kept)
             after = at_us
-        return NoReturn("acknowledgement", self.wanted, at_us=history.acked_us, acked_us=history.acked_us)
+        return PointOfNoReturn("acknowledgement", self.wanted, at_us=history.acked_us, acked_us=history.acked_us)
 
     def saving(self, fork: Callable[[], Session], kinds: Sequence[str] = ()) -> tuple[RescueAction, ...]:
         """Return the actions, of these ``kinds`` or of all, that keep the record from the point of ``fork``.
@@ -255,7 +255,7 @@ class NoReturnSearch:
         found = sorted((at_us - 1 for at_us in times if at_us > history.acked_us + 1), reverse=True)
         return [*found[:CANDIDATES], history.acked_us]
 
-    def _narrowed(self, low_us: int, high_us: int, kept: tuple[RescueAction, ...]) -> NoReturn:
+    def _narrowed(self, low_us: int, high_us: int, kept: tuple[RescueAction, ...]) -> PointOfNoReturn:
         """Bisect between a time at which the record can be kept and one at which it cannot, down to one event."""
         forks = self._forks
         low, last = forks.at_time(low_us).cluster.executed, forks.at_time(high_us).cluster.executed
@@ -265,7 +265,7 @@ class NoReturnSearch:
                 low, high, kept = high, last, more
                 continue
             middle = (low + high) // 2
-            self._tell(f"{counted(high - low, 'event')} left, {counted(self.tried, 'action')} tried")
+            self._on_progress(f"{counted(high - low, 'event')} left, {counted(self.tried, 'action')} tried")
             found = self._at(middle, tuple(each.kind for each in kept))
             low, high, kept = (middle, high, found) if found else (low, middle, kept)
         place = self._last_place(low, low_us)
@@ -287,7 +287,7 @@ class NoReturnSearch:
                 return behind
         return before
 
-    def _named(self, place: Callable[[], Session], low: int, kept: tuple[RescueAction, ...]) -> NoReturn:
+    def _named(self, place: Callable[[], Session], low: int, kept: tuple[RescueAction, ...]) -> PointOfNoReturn:
         """Return the answer for the next event at a point."""
         session = place()
         session.advance(FOREVER, 1)
@@ -301,7 +301,7 @@ class NoReturnSearch:
         at_us = time_of(chosen) if chosen is not None and not on_its_way else came_us
         words = event_sentence(chosen) if chosen is not None else "a protocol message"
         signs = [event for event in history.deciding if event.kind in WARNING_KINDS and time_of(event) <= at_us]
-        return NoReturn(
+        return PointOfNoReturn(
             "event",
             self.wanted,
             (f"the message that led to: {words}" if on_its_way else words),
@@ -337,19 +337,21 @@ ROUNDS: Final = 4
 _ManualStep = tuple[str, dict[str, Any]]
 
 
-def find_manual(playbook: Playbook, seed: int, finding: Finding, already_lost: Sequence[RecordBlock]) -> NoReturn:
+def find_manual(
+    playbook: Playbook, seed: int, finding: Finding, already_lost: Sequence[RecordBlock]
+) -> PointOfNoReturn:
     """Try every action after every step, from the last step back to the acknowledgement."""
     found = _find(playbook, seed, finding, already_lost)
     names = tuple(step_name(step) for step in playbook.steps)
     return replace(found, steps=names, clean=replace(found.clean, steps=names) if found.clean is not None else None)
 
 
-def _find(playbook: Playbook, seed: int, finding: Finding, already_lost: Sequence[RecordBlock]) -> NoReturn:
+def _find(playbook: Playbook, seed: int, finding: Finding, already_lost: Sequence[RecordBlock]) -> PointOfNoReturn:
     acked, signs = _walk(playbook, seed, finding)
     wanted, acked_step = acked
     count = len(playbook.steps)
     if wanted.log_offset < 0 or acked_step < 0:
-        return NoReturn("unplaced", wanted, manual=True)
+        return PointOfNoReturn("unplaced", wanted, manual=True)
     saved: dict[int, tuple[RescueAction, ...]] = {}
     last: dict[str, tuple[RescueAction, int]] = {}
     for taken in range(count, acked_step - 1, -1):
@@ -358,9 +360,9 @@ def _find(playbook: Playbook, seed: int, finding: Finding, already_lost: Sequenc
             last.setdefault(rescue.words, (rescue, taken + 1))
     latest = next((taken for taken in saved if saved[taken]), -1)
     if latest < 0:
-        return NoReturn("acknowledgement", wanted, at_us=acked_step, acked_us=acked_step, manual=True)
+        return PointOfNoReturn("acknowledgement", wanted, at_us=acked_step, acked_us=acked_step, manual=True)
     if latest == count:
-        return NoReturn("open", wanted, at_us=count, actions=saved[count], acked_us=acked_step, manual=True)
+        return PointOfNoReturn("open", wanted, at_us=count, actions=saved[count], acked_us=acked_step, manual=True)
     return _answer(playbook, seed, wanted, (latest, acked_step), saved, tuple(last.values()), signs)
 
 
@@ -372,7 +374,7 @@ def _answer(
     saved: dict[int, tuple[RescueAction, ...]],
     last: tuple[tuple[RescueAction, int], ...],
     signs: Sequence[tuple[int, Event]],
-) -> NoReturn:
+) -> PointOfNoReturn:
     latest, acked_step = place
     before = [(step, event) for step, event in signs if step <= latest + 1]
     sign, words = (before[0][0], event_sentence(before[0][1])) if before else (-1, "")
@@ -384,8 +386,8 @@ def _answer(
         if at >= 0:
             clean = _answer(playbook, seed, wanted, (at, acked_step), ordinary, (), signs)
         else:
-            clean = NoReturn("acknowledgement", wanted, at_us=acked_step, acked_us=acked_step, manual=True)
-    return NoReturn(
+            clean = PointOfNoReturn("acknowledgement", wanted, at_us=acked_step, acked_us=acked_step, manual=True)
+    return PointOfNoReturn(
         "event", wanted, text, event.kind if event is not None else "step_taken", latest + 1, latest, saved[latest],
         acked_step, sign, words, True, last, clean,
     )  # fmt: skip

@@ -19,13 +19,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 from cluster_model.checker.root_cause import (
     ABANDONED,
+    ABORTED_COMMITTED,
+    ACKED_ABORTED,
     DUPLICATE,
-    LEAKED,
     LOST,
     MISSING,
     REORDERED,
     SKIPPED,
-    UNDONE,
     RecordBlock,
 )
 from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, modes_of, parse_version
@@ -130,7 +130,7 @@ def _configurations(playbook: Playbook, root: YamlMapping, kind: str) -> Iterato
         wanted.append(("max.in.flight.requests.per.connection", "1"))
     if kind in (SKIPPED, ABANDONED) and not by_hand:
         wanted += [("auto.offset.reset", "earliest"), ("enable.auto.commit", "false")]
-    if kind in (SKIPPED, LEAKED, UNDONE) and not by_hand:
+    if kind in (SKIPPED, ABORTED_COMMITTED, ACKED_ABORTED) and not by_hand:
         wanted.append(("isolation.level", "read_committed"))
     if by_hand and kind in _WRITES:
         yield from _acks_by_hand(root)
@@ -233,7 +233,7 @@ _ORDER: Final[tuple[Verdict, ...]] = ("saves", "helps", "inconclusive", "would n
 Run = Callable[[Sequence[PlaybookJob]], list[JobOutcome]]
 
 
-class End(NamedTuple):
+class RunEnd(NamedTuple):
     """End of the runs: cut off at ``until_us``, or with faults healed and time to recover; -1 for neither."""
 
     cut_us: int = -1
@@ -247,8 +247,8 @@ REMAINING: Final[dict[str, str]] = {
     REORDERED: "reordered",
     SKIPPED: "skipped",
     ABANDONED: "unprocessed",
-    UNDONE: "aborted",
-    LEAKED: "committed",
+    ACKED_ABORTED: "aborted",
+    ABORTED_COMMITTED: "committed",
 }
 """Kind of findings → state of a record that still has one."""
 
@@ -337,7 +337,7 @@ def evaluate(
     seeds = 1 if playbook.spec.manual else seeds
 
     wanted = changes(playbook, kind)
-    actual, end = _recovered(playbook, seed, actual, kind, run, until_us) if wanted else (actual, End())
+    actual, end = _recovered(playbook, seed, actual, kind, run, until_us) if wanted else (actual, RunEnd())
 
     def ranked(wanted: Sequence[SettingChange]) -> tuple[Remedy, ...]:
         found = sorted(_fewer_versions(_tried(playbook, wanted, seed, actual, kind, run, end)), key=price)
@@ -353,7 +353,13 @@ def evaluate(
 
 
 def _tried(
-    playbook: Playbook, wanted: Sequence[SettingChange], seed: int, actual: SessionResult, kind: str, run: Run, end: End
+    playbook: Playbook,
+    wanted: Sequence[SettingChange],
+    seed: int,
+    actual: SessionResult,
+    kind: str,
+    run: Run,
+    end: RunEnd,
 ) -> list[Remedy]:
     """Run each change and return its result."""
     tried = [_job(playbook, change, seed, end) for change in wanted]
@@ -368,18 +374,18 @@ def _tried(
 
 def _recovered(
     playbook: Playbook, seed: int, actual: SessionResult, kind: str, run: Run, until_us: int
-) -> tuple[SessionResult, End]:
+) -> tuple[SessionResult, RunEnd]:
     """Return the result to compare runs with, and their end.
 
     For a session that was cut off that is the same session, recovered, unless it has none of the findings by then.
     """
     if until_us < 0 or playbook.spec.manual:
-        return actual, End(until_us)
+        return actual, RunEnd(until_us)
     job = PlaybookJob(playbook.source, playbook.path, seed, fragments=playbook.fragments, settle_us=until_us)
     (outcome,) = run([job])
     if outcome.result is None or not count_of(outcome.result, kind):
-        return actual, End(until_us)
-    return outcome.result, End(settled_us=until_us)
+        return actual, RunEnd(until_us)
+    return outcome.result, RunEnd(settled_us=until_us)
 
 
 def _fewer_versions(found: list[Remedy]) -> list[Remedy]:
@@ -395,7 +401,7 @@ def price(remedy: Remedy) -> tuple[int, ...]:
     return (_ORDER.index(remedy.verdict), remedy.left, max(0, remedy.rejected), max(0, tenths))
 
 
-def _job(playbook: Playbook, change: SettingChange, seed: int, end: End) -> PlaybookJob | str:
+def _job(playbook: Playbook, change: SettingChange, seed: int, end: RunEnd) -> PlaybookJob | str:
     """Return the session with a change made, or a sentence if the change is impossible."""
     settings = dict(change.settings)
     try:
@@ -459,7 +465,7 @@ def _first(text: str) -> str:
 
 
 def _confirmed(
-    playbook: Playbook, ranked: list[Remedy], seed: int, kind: str, run: Run, end: End, seeds: int
+    playbook: Playbook, ranked: list[Remedy], seed: int, kind: str, run: Run, end: RunEnd, seeds: int
 ) -> tuple[Remedy, ...]:  # fmt: skip
     """Run the best remedies over more seeds: one that loses records with another seed only helps."""
     others = [seed + number for number in range(1, seeds)]

@@ -10,7 +10,7 @@ from cluster_model.checker.root_cause import LOST, MISSING, Finding
 from cluster_model.util.quantities import alternatives, counted, short_seconds, time_in_seconds
 from playbooks.diagnosis.evidence import lost_findings
 from playbooks.diagnosis.point_of_no_return import SET as BY_HAND
-from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_manual
+from playbooks.diagnosis.point_of_no_return import PointOfNoReturn, PointOfNoReturnSearch, find_manual
 from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, changes, evaluate
 from playbooks.engine.replay import playbook_of
 from playbooks.engine.session import SLICE_US, Session
@@ -31,7 +31,7 @@ from playbooks.version import VERSION
 # The answer of ``why`` as text: the point of no return, and what a change leaves and costs.
 
 
-def no_return_words(found: NoReturn) -> list[tuple[str, str]]:
+def no_return_words(found: PointOfNoReturn) -> list[tuple[str, str]]:
     """Return the point of no return as a few lines, each with its label; the last label may be empty."""
     lines = [("point of no return", _point(found))]
     if found.actions:
@@ -68,7 +68,7 @@ def remedy_words(remedy: Remedy) -> str:
     return f"{remedy.change.name}{note}: {', '.join(parts)}"
 
 
-def _point(found: NoReturn) -> str:
+def _point(found: PointOfNoReturn) -> str:
     if found.kind == "unplaced":
         return "at the acknowledgement itself: no broker had the records then or ever received them"
     if found.kind == "acknowledgement":
@@ -79,7 +79,7 @@ def _point(found: NoReturn) -> str:
     return found.words if found.manual else f"{time_in_seconds(found.at_us)}, {found.words}"
 
 
-def _sign(found: NoReturn) -> str:
+def _sign(found: PointOfNoReturn) -> str:
     if found.manual:
         left = found.at_us - found.sign_us
         return f"{found.step(found.sign_us)} ({found.sign}), {counted(left, 'step')} before"
@@ -99,7 +99,7 @@ def _span(us: int) -> str:
 EXPLAINED: Final = 3
 """Number of losses whose point of no return is searched for, unless one is selected; the others have none."""
 
-Telling = Callable[[str], None]
+ProgressText = Callable[[str], None]
 """Progress callback."""
 
 
@@ -151,7 +151,9 @@ class SessionCase:
         return session.cluster.checker.findings.findings(session.cluster.now_us)
 
 
-def case_of(recorded: RecordedSession, tell: Telling = lambda text: None, *, at_us: int = -1) -> SessionCase:
+def case_of(
+    recorded: RecordedSession, on_progress: ProgressText = lambda text: None, *, at_us: int = -1
+) -> SessionCase:
     """Build a case from a recorded session: all of it, or up to a virtual time.
 
     Without a time, a TUI session whose end is missing is cut off where the recording ends.
@@ -166,7 +168,7 @@ def case_of(recorded: RecordedSession, tell: Telling = lambda text: None, *, at_
     actions = tuple(each for each in acted_of(recorded.actions) if until_us < 0 or each.at_us <= until_us)
     written = None
     if actions or recorded.start.live:
-        written = loads(export(recorded, tell=tell).text, f"{recorded.path} as a playbook")
+        written = loads(export(recorded, on_progress=on_progress).text, f"{recorded.path} as a playbook")
     return SessionCase(playbook, recorded.start.seed, until_us, recorded.start.live, actions, written)
 
 
@@ -198,7 +200,7 @@ class FindingDiagnosis:
     number: int
     """Number from 1, in the order of the result."""
     finding: Finding
-    no_return: NoReturn | None
+    no_return: PointOfNoReturn | None
     """None if it was not searched for: only for lost records, and of many findings only the first."""
     remedies: tuple[Remedy, ...]
     """The best first; the same for all findings of a kind."""
@@ -213,7 +215,7 @@ class FindingDiagnosis:
         }
 
 
-def _no_return_json(found: NoReturn) -> dict[str, Any]:
+def _no_return_json(found: PointOfNoReturn) -> dict[str, Any]:
     lines = [f"{label}: {words}" if label else words for label, words in no_return_words(found)[1:]]
     return {**found.to_json(), "text": [no_return_words(found)[0][1], *lines]}
 
@@ -251,7 +253,7 @@ def explain(
     number: int = 0,
     workers: int = 0,
     seeds: int = SEEDS,
-    tell: Telling = lambda text: None,
+    on_progress: ProgressText = lambda text: None,
 ) -> LossExplanation:
     """Explain the findings of a result, or the one of that number.
 
@@ -271,27 +273,29 @@ def explain(
             continue
         no_return = None
         if finding.kind == LOST and (number or place in first_lost):
-            telling = partial(_tell_of, tell, place)
-            no_return = _no_return(case, finding, findings, telling)
+            report_search = partial(_report_search, on_progress, place)
+            no_return = _no_return(case, finding, findings, report_search)
         if finding.kind not in remedies:
-            remedies[finding.kind] = _remedies(case, result, finding.kind, workers, seeds, tell)
+            remedies[finding.kind] = _remedies(case, result, finding.kind, workers, seeds, on_progress)
         explained.append(FindingDiagnosis(place, finding, no_return, remedies[finding.kind]))
     return LossExplanation(result, tuple(explained), case.playbook.spec.manual)
 
 
-def _tell_of(tell: Telling, number: int, text: str) -> None:
-    tell(f"searching the point of no return of finding {number}: {text}")
+def _report_search(on_progress: ProgressText, number: int, text: str) -> None:
+    on_progress(f"searching the point of no return of finding {number}: {text}")
 
 
-def _no_return(case: SessionCase, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> NoReturn:
+def _no_return(
+    case: SessionCase, finding: Finding, findings: tuple[Finding, ...], on_progress: ProgressText
+) -> PointOfNoReturn:
     already_lost = [place for other in findings if other.kind == LOST for place in other.blocks]
     if case.playbook.spec.manual:
         return find_manual(case.playbook, case.seed, finding, already_lost)
-    return NoReturnSearch(case.start, case.actions, finding, already_lost, tell).find()
+    return PointOfNoReturnSearch(case.start, case.actions, finding, already_lost, on_progress).find()
 
 
 def _remedies(
-    case: SessionCase, result: SessionResult, kind: str, workers: int, seeds: int, tell: Telling
+    case: SessionCase, result: SessionResult, kind: str, workers: int, seeds: int, on_progress: ProgressText
 ) -> tuple[Remedy, ...]:  # fmt: skip
     playbook = case.written or case.playbook
     tried = len(changes(playbook, kind))
@@ -302,7 +306,7 @@ def _remedies(
         def ended(_number: int, _outcome: object) -> None:
             nonlocal done
             done += 1
-            tell(f"trying alternatives: {counted(tried, 'change')}, {counted(done, 'run')} done")
+            on_progress(f"trying alternatives: {counted(tried, 'change')}, {counted(done, 'run')} done")
 
         outcomes = run_all(jobs, workers=at_a_time, on_end=ended)
         if any(each.code == INTERRUPTED for each in outcomes):
@@ -315,7 +319,7 @@ def _remedies(
 # The explanation of a recorded session in a file beside it, so that a report need not run the session again.
 
 
-def explain_recorded(directory: Path, *, tell: Telling = lambda text: None) -> LossExplanation:
+def explain_recorded(directory: Path, *, on_progress: ProgressText = lambda text: None) -> LossExplanation:
     """Explain the losses of a recorded session.
 
     Raises:
@@ -323,12 +327,12 @@ def explain_recorded(directory: Path, *, tell: Telling = lambda text: None) -> L
         PlaybookError, ExportError, ReplayMismatchError, SessionError: see :func:`playbooks.diagnosis.why.case_of`.
     """
     recorded = read_session(directory)
-    case = case_of(recorded, tell)
-    tell("replaying the session")
+    case = case_of(recorded, on_progress)
+    on_progress("replaying the session")
     result = case.run()
     if recorded.manifest is None or result.digest != recorded.manifest.digest:
         raise WhyError(f"{directory}: this version of floodmark replays the session differently from its recording")
-    return explain(case, result, tell=tell)
+    return explain(case, result, on_progress=on_progress)
 
 
 def keep(directory: Path, why: LossExplanation) -> None:

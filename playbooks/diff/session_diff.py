@@ -446,8 +446,8 @@ def _expectations(result: Any) -> Rows:
     return _judged((each["text"], each["ok"], each["detail"]) for each in result.get("expectations", []))
 
 
-def _checked(tally: SessionTotals) -> Rows:
-    return _judged((text, ok, detail) for text, (ok, detail) in tally.checked.items())
+def _checked(totals: SessionTotals) -> Rows:
+    return _judged((text, ok, detail) for text, (ok, detail) in totals.checked.items())
 
 
 def _judged(found: Iterable[tuple[str, bool, str]]) -> Rows:
@@ -464,13 +464,13 @@ def _ledger(result: Any) -> Rows:
     return _plain({term.replace("_", " "): count for term, count in result.get("ledger", {}).items()})
 
 
-def _counted(tally: SessionTotals) -> Rows:
-    return _plain({term.replace("_", " "): tally.ledger[term] for term in LEDGER})
+def _counted(totals: SessionTotals) -> Rows:
+    return _plain({term.replace("_", " "): totals.ledger[term] for term in LEDGER})
 
 
-def _seen(tally: SessionTotals) -> Rows:
+def _seen(totals: SessionTotals) -> Rows:
     """Return availability as far as events show it: failed attempts of clients, and partitions without a leader."""
-    return _lines(unavailability_from_events(tally.availability, tally.end_us).to_json())
+    return _lines(unavailability_from_events(totals.availability, totals.end_us).to_json())
 
 
 def _unavailable(result: Any) -> Rows:
@@ -494,10 +494,10 @@ def _outage(sums: Mapping[str, Any]) -> Rows:
     return {"": (sums.get("us", 0), "us"), " longest": (sums.get("longest_us", 0), "us")}
 
 
-def _elections(tally: SessionTotals) -> Rows:
+def _elections(totals: SessionTotals) -> Rows:
     """Return elections by partition; those of internal topics, which are many, by topic."""
     counts: Counter[str] = Counter()
-    for name, each in sorted(tally.partitions.items()):
+    for name, each in sorted(totals.partitions.items()):
         subject = name.rpartition("-")[0] if _internal(name) else name
         counts[f"{subject} elections"] += each.elections
         counts[f"{subject} unclean elections"] += each.unclean
@@ -527,8 +527,8 @@ def _client(name: str, books: Mapping[str, Any]) -> Rows:
     return rows
 
 
-def _losses(tally: SessionTotals) -> Rows:
-    return _plain(dict(tally.losses))
+def _losses(totals: SessionTotals) -> Rows:
+    return _plain(dict(totals.losses))
 
 
 def _partitions(result: Any) -> Rows:
@@ -540,9 +540,9 @@ def _partitions(result: Any) -> Rows:
     return found
 
 
-def _decided(tally: SessionTotals) -> Rows:
+def _decided(totals: SessionTotals) -> Rows:
     found: Rows = {}
-    for name, each in sorted(tally.partitions.items()):
+    for name, each in sorted(totals.partitions.items()):
         if not _internal(name):
             values = {"leader": each.leader, "epoch": each.epoch, "isr": list(each.isr), "hw": each.hw}
             found |= {f"{name} {key}": (value, "") for key, value in values.items()}
@@ -624,10 +624,10 @@ class LogComparison:
 class _Narration:
     """Events about the playbook of one session, kept apart, each with the events before it."""
 
-    def __init__(self, side: DiffSide, tally: SessionTotals, progress: Any) -> None:
+    def __init__(self, side: DiffSide, totals: SessionTotals, progress: Any) -> None:
         self.lines: list[tuple[Line, tuple[Line, ...]]] = []
         self._side = side
-        self._tally = tally
+        self._tally = totals
         self._progress = progress
 
     def cluster(self) -> Iterator[Line]:

@@ -261,17 +261,17 @@ def dry_run(
     seed: int,
     *,
     until_us: int = -1,
-    tell: Callable[[Entry], None] = lambda entry: None,
+    on_progress: Callable[[Entry], None] = lambda entry: None,
     progress: Callable[[Session], None] = lambda session: None,
 ) -> DryRun:
-    """Run a timed playbook to its end; ``tell`` is called with every entry of the timeline, in order.
+    """Run a timed playbook to its end; ``on_progress`` is called with every entry of the timeline, in order.
 
     Raises:
         ModelError: the cluster cannot be built.
     """
     cluster = Cluster.build(playbook.spec, seed, compile_pattern=compile_re2_pattern)
     session = Session(playbook, cluster, fault_injector_for(playbook, cluster), None, until_us)
-    found = DryRunTimeline(playbook, tell)
+    found = DryRunTimeline(playbook, on_progress)
 
     def before(action: Action) -> None:
         step = session.next_step

@@ -121,7 +121,7 @@ class ReplayMismatchError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """A replay that agreed with its recording."""
 
     events: int
@@ -131,7 +131,7 @@ class Replayed:
     notes: tuple[str, ...]
 
 
-def replay(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> Replayed:
+def replay(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> ReplayResult:
     """Replay ``recorded`` and compare it.
 
     Raises:
@@ -142,7 +142,7 @@ def replay(recorded: RecordedSession, progress: Progress = lambda done, total: N
     comparison = begin(recorded, progress)
     if recorded.manifest is not None and recorded.manifest.recovered:
         comparison.run_to_last_event()
-        return Replayed(
+        return ReplayResult(
             comparison.compared, comparison.check_digest(comparison.session.cluster.digest()), recorded.notes
         )
     for action in recorded.actions:
@@ -150,7 +150,7 @@ def replay(recorded: RecordedSession, progress: Progress = lambda done, total: N
         if comparison.done:
             break
     digest = comparison.run_to_end()
-    return Replayed(comparison.compared, digest, recorded.notes)
+    return ReplayResult(comparison.compared, digest, recorded.notes)
 
 
 def replay_to_last_event(
@@ -405,7 +405,7 @@ class ReplayComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
+class RecoveryResult:
     """A session sealed after the death of its process."""
 
     path: Path
@@ -417,7 +417,9 @@ class Recovered:
     manifest: dict[str, Any]
 
 
-def recover(path: Path, progress: Progress = lambda done, total: None, disk: FileSystem | None = None) -> Recovered:
+def recover(
+    path: Path, progress: Progress = lambda done, total: None, disk: FileSystem | None = None
+) -> RecoveryResult:
     """Seal an incomplete session with status ``recovered``. If interrupted, it can be repeated.
 
     Raises:
@@ -452,7 +454,7 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Fil
         )
     except OSError as error:
         raise RecordingError(f"cannot seal the session in {path}: {error.strerror}", code="cannot_seal") from error
-    return Recovered(path, recorded.count, recorded.last_us, dropped, manifest)
+    return RecoveryResult(path, recorded.count, recorded.last_us, dropped, manifest)
 
 
 def _cut(disk: FileSystem, log: Path, side: Path) -> int:

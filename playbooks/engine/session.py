@@ -244,7 +244,7 @@ class Session:
                 continue
             share = min(left or exact, exact) if exact > 0 else left
             self.cluster.run(target, share, self._look_out(stop))
-            looked = self._after_look()
+            looked = self._act_on_conditions()
             done = self.cluster.executed - before
             if max_events:
                 left -= done
@@ -454,21 +454,21 @@ class Session:
 
     def _look_out(self, stop: Callable[[], bool] | None) -> Callable[[], bool] | None:
         if stop is None:
-            return self._look if self._watching else None
+            return self._check_conditions if self._watching else None
 
         def ask() -> bool:
             self._stopped = stop()
-            return (self._watching and self._look()) or self._stopped
+            return (self._watching and self._check_conditions()) or self._stopped
 
         return ask
 
-    def _look(self) -> bool:
+    def _check_conditions(self) -> bool:
         """Evaluate conditions after an event with a trace; True makes the model stop so that the engine can act."""
         self._judging.evaluate(settling=self._end_us >= 0)
         self._reached = self._condition_holds() or (self._end_us < 0 and guard_triggered(self.board))
         return self._reached or self._judging.decided
 
-    def _after_look(self) -> bool:
+    def _act_on_conditions(self) -> bool:
         """Act on the conditions evaluated last; return whether there was anything to do."""
         if not (self._judging.decided or self._reached):
             return False
@@ -531,7 +531,7 @@ class Session:
             setattr(self, name, value)
         self.board.load(board)
         self._judging.load(judging)
-        self._findings = CollectedEvents.loaded(findings)
+        self._findings = CollectedEvents.from_saved(findings)
         self._script.load(script)
         self._fresh = []
         self._result = None

@@ -61,9 +61,9 @@ class PlaybookJob:
     settle_us: int = -1
     """Virtual time at which it begins to settle, whatever steps remain; -1 never."""
 
-    def execute(self, tell: "Callable[[JobProgress], None]") -> "JobOutcome":
+    def execute(self, on_progress: "Callable[[JobProgress], None]") -> "JobOutcome":
         """Execute the job in this process; never raises, as :func:`execute`."""
-        return executed(self, lambda recorder: _run(self, recorder, tell))
+        return executed(self, lambda recorder: _run(self, recorder, on_progress))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ class JobOutcome:
     """Result of a job of another kind."""
 
 
-def execute(job: PlaybookJob, tell: Callable[[JobProgress], None]) -> JobOutcome:
+def execute(job: PlaybookJob, on_progress: Callable[[JobProgress], None]) -> JobOutcome:
     """Execute a job in this process. Never raises: errors and Ctrl-C (``KeyboardInterrupt``) are outcomes, too."""
-    return job.execute(tell)
+    return job.execute(on_progress)
 
 
 def executed(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResult]) -> JobOutcome:
@@ -127,11 +127,11 @@ def executed(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResult]
     return JobOutcome(job, result, error, code, session, account, time.perf_counter() - began)
 
 
-def _run(job: PlaybookJob, recorder: Recorder | None, tell: Callable[[JobProgress], None]) -> SessionResult:
+def _run(job: PlaybookJob, recorder: Recorder | None, on_progress: Callable[[JobProgress], None]) -> SessionResult:
     playbook = loads(job.text, job.path, job.fragments)
     session = start_session(playbook, seed=job.seed, recorder=recorder, until_us=job.until_us)
     recording = str(recorder.path) if recorder is not None else ""
-    tell(JobProgress(0, stage(session), recording))
+    on_progress(JobProgress(0, stage(session), recording))
     by_hand = isinstance(session, ManualSession)
     while True:
         until_us = session.cluster.now_us + SLICE_US
@@ -141,8 +141,8 @@ def _run(job: PlaybookJob, recorder: Recorder | None, tell: Callable[[JobProgres
         if not session.advance(until_us, int(by_hand)):
             break
         session.drain()
-        tell(JobProgress(session.cluster.now_us, stage(session), recording))
-    tell(JobProgress(session.cluster.now_us, "sealing the session" if recording else "ended", recording))
+        on_progress(JobProgress(session.cluster.now_us, stage(session), recording))
+    on_progress(JobProgress(session.cluster.now_us, "sealing the session" if recording else "ended", recording))
     return session.finish()
 
 
@@ -312,36 +312,36 @@ def _how(code: int | None) -> str:
     return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
 
 
-def _in_processes(books: _Batch, count: int) -> bool:
+def _in_processes(batch: _Batch, count: int) -> bool:
     """Execute all jobs with that many workers; return whether Ctrl-C ended it."""
     team: list[_Worker] = []
     interrupted = False
     try:
-        _work(books, count, team)
+        _work(batch, count, team)
     except KeyboardInterrupt:
-        interrupted = books.stopping = True
-        _stop(books, team)
+        interrupted = batch.stopping = True
+        _stop(batch, team)
     finally:
         _stop_workers(team)
     return interrupted
 
 
-def _work(books: _Batch, count: int, team: list[_Worker]) -> None:
+def _work(batch: _Batch, count: int, team: list[_Worker]) -> None:
     while True:
-        while books.more:
+        while batch.more:
             free = next((worker for worker in team if worker.number < 0), None)
             if free is None and len(team) == count:
                 break
             if free is None:
                 free = _Worker.hire()
                 team.append(free)
-            number = books.begin()
-            free.give(number, books.jobs[number])
-        if not _listen(books, team, None, asked=False):
+            number = batch.begin()
+            free.give(number, batch.jobs[number])
+        if not _listen(batch, team, None, asked=False):
             return
 
 
-def _listen(books: _Batch, team: list[_Worker], timeout: float | None, *, asked: bool) -> bool:
+def _listen(batch: _Batch, team: list[_Worker], timeout: float | None, *, asked: bool) -> bool:
     """Receive messages of the workers; return whether any of them has a job. Dead workers are removed."""
     busy = {worker.line: worker for worker in team if worker.number >= 0}
     if not busy:
@@ -353,31 +353,31 @@ def _listen(books: _Batch, team: list[_Worker], timeout: float | None, *, asked:
             message = worker.line.recv()
         except (EOFError, OSError):
             team.remove(worker)
-            outcome = worker.death(books.jobs[number], asked=asked)
+            outcome = worker.death(batch.jobs[number], asked=asked)
             worker.line.close()
             worker.process.close()
-            books.end(number, outcome)
+            batch.end(number, outcome)
             continue
         if isinstance(message, JobProgress):
             worker.session = message.session
-            books.on_progress(number, message)
+            batch.on_progress(number, message)
         else:
-            books.end(number, message)
+            batch.end(number, message)
             worker.number = -1
     return True
 
 
-def _stop(books: _Batch, team: list[_Worker]) -> None:
+def _stop(batch: _Batch, team: list[_Worker]) -> None:
     """Let every worker close its recording, and wait for it a while; a second Ctrl-C does not wait."""
     for worker in team:
         worker.process.terminate()
     deadline = time.monotonic() + GRACE_S
     with suppress(KeyboardInterrupt):
-        while (left := deadline - time.monotonic()) > 0 and _listen(books, team, left, asked=True):
+        while (left := deadline - time.monotonic()) > 0 and _listen(batch, team, left, asked=True):
             pass
     for worker in [each for each in team if each.number >= 0]:
         worker.process.kill()
-        books.end(worker.number, worker.death(books.jobs[worker.number], asked=True))
+        batch.end(worker.number, worker.death(batch.jobs[worker.number], asked=True))
         worker.number = -1
 
 
@@ -399,7 +399,7 @@ def _serve(line: Connection) -> None:
     signal.signal(signal.SIGTERM, _give_up)
     reported = 0.0
 
-    def tell(progress: JobProgress) -> None:
+    def on_progress(progress: JobProgress) -> None:
         nonlocal reported
         now = time.monotonic()
         if reported and now - reported < EVERY_S:
@@ -414,7 +414,7 @@ def _serve(line: Connection) -> None:
         while True:
             job = line.recv()
             reported = 0.0
-            line.send(execute(job, tell))
+            line.send(execute(job, on_progress))
 
 
 def _give_up(number: int, _frame: FrameType | None) -> None:

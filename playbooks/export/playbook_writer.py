@@ -152,8 +152,22 @@ def _losses(result: SessionResult, spec: ClusterSpec) -> list[InferredExpectatio
     if ledger.unknown:
         found.append(_count("unknown", ledger.unknown, "", "records of unknown outcome"))
     if any("transactional.id" in str(producer.config) for producer in spec.producers):
-        found.append(_count("undone", ledger.undone, "no commit was undone", "acknowledged, but aborted in the log"))
-        found.append(_count("leaked", ledger.leaked, "no abort was leaked", "aborted, but committed in the log"))
+        found.append(
+            _count(
+                "acked_aborted",
+                ledger.acked_aborted,
+                "no acknowledged transaction was aborted",
+                "acknowledged, but aborted in the log",
+            )
+        )
+        found.append(
+            _count(
+                "aborted_committed",
+                ledger.aborted_committed,
+                "no aborted transaction was committed",
+                "aborted, but committed in the log",
+            )
+        )
     return found
 
 
@@ -222,34 +236,34 @@ class TextError(ValueError):
     """The session cannot be written as text; the message says why."""
 
 
-def draft(story: SessionNarrative, steps: list[Entry], name: str) -> str:
+def draft(narrative: SessionNarrative, steps: list[Entry], name: str) -> str:
     """Return the playbook without inferred expectations.
 
     Raises:
         TextError: it cannot be written.
     """
-    text = story.recorded.playbook.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+    text = narrative.recorded.playbook.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     if not text.endswith("\n"):
         text += "\n"
     # A file that cannot be edited, such as one on a single line, or with variables that would be unused, is rewritten
     # as a whole.
     for whole, write in ((False, _in_place), (False, _anew), (True, _as_it_is), (True, _anew)):
         with suppress(EditError, PlaybookError):
-            own = _of_this_session(rewritten(text, _PATH, {}) if whole else text, story, name)
-            found = _head(story) + write(own, story, steps)
+            own = _of_this_session(rewritten(text, _PATH, {}) if whole else text, narrative, name)
+            found = _head(narrative) + write(own, narrative, steps)
             if _means(loads(found, _PATH), steps):
                 return found
     raise TextError("the session cannot be written as steps")
 
 
-def _of_this_session(text: str, story: SessionNarrative, name: str) -> str:
+def _of_this_session(text: str, narrative: SessionNarrative, name: str) -> str:
     """Return the file with the session's name, seed and end. Raises :class:`EditError`."""
-    own = story.playbook.name
+    own = narrative.playbook.name
     text = put(text, "name", scalar(name or (own if own.endswith(SUFFIX) else own + SUFFIX)))
-    if story.seed != story.playbook.seed:
-        text = put(text, "seed", str(story.seed))
-    if story.cut and story.settled_us >= 0:
-        text = put(text, "settle", exact_time_text(story.recorded.until_us - story.settled_us))
+    if narrative.seed != narrative.playbook.seed:
+        text = put(text, "seed", str(narrative.seed))
+    if narrative.cut and narrative.settled_us >= 0:
+        text = put(text, "settle", exact_time_text(narrative.recorded.until_us - narrative.settled_us))
     text = without(text, "profiles", "The session has only one version:")
     return without(text, "vary", "The session is one cell of:")
 
@@ -273,20 +287,20 @@ def _plain(step: Step) -> Step:
     return replace(step, index=0, label="", where=Position(0, 0), trigger=Trigger("at"))
 
 
-def _as_it_is(text: str, story: SessionNarrative, _steps: list[Entry]) -> str:
+def _as_it_is(text: str, narrative: SessionNarrative, _steps: list[Entry]) -> str:
     """Return the author's steps unchanged, if nothing came between them."""
-    if not story.as_written:
+    if not narrative.as_written:
         raise EditError("steps that are not as they were written")
     return text
 
 
-def _in_place(text: str, story: SessionNarrative, steps: list[Entry]) -> str:
+def _in_place(text: str, narrative: SessionNarrative, steps: list[Entry]) -> str:
     """Return the author's own lines, with added steps among them."""
     with suppress(EditError):
-        return _as_it_is(text, story, steps)
+        return _as_it_is(text, narrative, steps)
     if value_of(root_of(text), "steps") is None:
-        return _anew(text, story, steps)
-    if any(step.verb == "round" for step in story.playbook.steps):
+        return _anew(text, narrative, steps)
+    if any(step.verb == "round" for step in narrative.playbook.steps):
         raise EditError("steps in rounds")
     found = listed(text, "steps")
     chunks: list[list[str]] = []
@@ -325,7 +339,7 @@ def _chunk(found: BlockList, own: PlaybookStep) -> list[str]:
         return block(lines, found.indent)
 
 
-def _anew(text: str, story: SessionNarrative, steps: list[Entry]) -> str:
+def _anew(text: str, narrative: SessionNarrative, steps: list[Entry]) -> str:
     """Return all steps rewritten from their meaning."""
     lines = ["steps:"]
     for each in steps:
@@ -370,9 +384,9 @@ def _remark(text: str, indent: int) -> list[str]:
     return [f"{' ' * indent}# {line}" for line in lines]
 
 
-def _head(story: SessionNarrative) -> str:
+def _head(narrative: SessionNarrative) -> str:
     """Return the comment about the origin of the file."""
-    start = story.recorded.start
+    start = narrative.recorded.start
     how = "live" if start.live else "headless"
     text = (
         f"Made by floodmark {VERSION} from the session {start.session_id} of {start.playbook}, recorded {how} "
@@ -381,10 +395,10 @@ def _head(story: SessionNarrative) -> str:
     if start.settings:
         text += ", with " + ", ".join(f"{key}={value}" for key, value in start.settings.items())
     lines = _remark(" ".join(f"{text}.".split()), 0)
-    if story.acted or story.left:
+    if narrative.acted or narrative.left:
         lines += _remark("The operator's actions are steps at their original times.", 0)
-    if story.torn:
-        lines += _remark(f"The recording ends at {exact_time_text(max(0, story.recorded.last_us))}.", 0)
+    if narrative.torn:
+        lines += _remark(f"The recording ends at {exact_time_text(max(0, narrative.recorded.last_us))}.", 0)
     return "\n".join(lines) + "\n"
 
 
@@ -439,7 +453,7 @@ def remarked(text: str, judged: Sequence[ExpectationResult]) -> str:
 # the new playbook is run: it must have the digest of the session, or the same events if the recording is incomplete.
 
 
-Telling = Callable[[str], None]
+ProgressText = Callable[[str], None]
 """Progress callback."""
 
 
@@ -448,7 +462,7 @@ class ExportError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class ExportedPlaybook:
     """A playbook exported from a session."""
 
     text: str
@@ -464,7 +478,9 @@ class Exported:
     """Notes on the recording."""
 
 
-def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda text: None) -> Exported:
+def export(
+    recorded: RecordedSession, *, name: str = "", on_progress: ProgressText = lambda text: None
+) -> ExportedPlaybook:
     """Export a session as a playbook; ``name`` is the playbook's name.
 
     Raises:
@@ -478,7 +494,7 @@ def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda 
     if recorded.fragments:  # steps are inserted into one file, so fragments are expanded first
         text = written_out(recorded.playbook, str(recorded.path / session_files.PLAYBOOK), recorded.fragments)
         recorded = replace(recorded, playbook=text, fragments={})
-    progress: Progress = lambda done, total: tell(f"replaying: {done} of {total} events")  # noqa: E731
+    progress: Progress = lambda done, total: on_progress(f"replaying: {done} of {total} events")  # noqa: E731
     story = replay_narrative(recorded, progress)
     steps = entries(story)
     try:
@@ -488,7 +504,7 @@ def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda 
     own = loads(text, _PATH)
     watched = candidates(own.spec)
     check = _Check(recorded) if recorded.cut_short else None
-    result, query, healed_us = _run(loads(expecting(text, watched), _PATH), tell, check)
+    result, query, healed_us = _run(loads(expecting(text, watched), _PATH), on_progress, check)
     if check is not None:
         check.finish()
     else:
@@ -497,7 +513,7 @@ def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda 
     judged = result.expectations[len(result.expectations) - len(watched) - len(own.expectations) :]
     text = expecting(remarked(text, judged[: len(own.expectations)]), inferred)
     loads(text, _PATH)
-    return Exported(
+    return ExportedPlaybook(
         text=text,
         digest=result.digest,
         steps=sum(not isinstance(each, StepComment) for each in steps),
@@ -548,14 +564,14 @@ def _kind(line: bytes) -> str:
     return str(json.loads(line)["kind"])
 
 
-def _run(playbook: Playbook, tell: Telling, check: _Check | None) -> tuple[SessionResult, object, int]:
+def _run(playbook: Playbook, on_progress: ProgressText, check: _Check | None) -> tuple[SessionResult, object, int]:
     """Return the result, the cluster's query at the end, and when the last fault was healed."""
     session = start_session(playbook)
     while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
         events = session.drain()
         if check is not None:
             check.take(events)
-        tell(f"running the playbook: at {exact_time_text(session.cluster.now_us)}")
+        on_progress(f"running the playbook: at {exact_time_text(session.cluster.now_us)}")
     result = session.finish()
     if check is not None:
         check.take(session.drain())

@@ -210,18 +210,18 @@ class StepComment:
 Entry = PlaybookStep | AddedStep | StepComment
 
 
-def entries(story: SessionNarrative) -> list[Entry]:
+def entries(narrative: SessionNarrative) -> list[Entry]:
     """Return the steps of an equivalent playbook, in order."""
-    if story.as_written:
-        return [PlaybookStep(step) for step in story.playbook.steps]
-    return _Entries(story).all()
+    if narrative.as_written:
+        return [PlaybookStep(step) for step in narrative.playbook.steps]
+    return _Entries(narrative).all()
 
 
 class _Entries:
     """Builder of the steps, with the state needed for triggers."""
 
-    def __init__(self, story: SessionNarrative) -> None:
-        self._story = story
+    def __init__(self, narrative: SessionNarrative) -> None:
+        self._story = narrative
         self._found: list[Entry] = []
         self._at_us = 0
         """Latest ``at`` so far: in a file it may not decrease."""

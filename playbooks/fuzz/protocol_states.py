@@ -53,27 +53,27 @@ Found = tuple[str, ...]
 """Where a state holds: partitions, groups, brokers; a single empty text for the cluster as a whole."""
 
 
-def _where(sight: StateContext, holds: Callable[[CommittedPartition], bool]) -> Found:
-    return tuple([record.name for record in sight.records() if holds(record)])
+def _where(state: StateContext, holds: Callable[[CommittedPartition], bool]) -> Found:
+    return tuple([record.name for record in state.records() if holds(record)])
 
 
-def _isr_of_one(sight: StateContext) -> Found:
-    return _where(sight, lambda record: len(record.isr) == 1 < len(record.assignment))
+def _isr_of_one(state: StateContext) -> Found:
+    return _where(state, lambda record: len(record.isr) == 1 < len(record.assignment))
 
 
-def _under_min_isr(sight: StateContext) -> Found:
-    needed = sight.cluster.cluster_state.effective_min_isr
-    return _where(sight, lambda record: len(record.isr) < needed(record.name))
+def _under_min_isr(state: StateContext) -> Found:
+    needed = state.cluster.cluster_state.effective_min_isr
+    return _where(state, lambda record: len(record.isr) < needed(record.name))
 
 
-def _under_replicated(sight: StateContext) -> Found:
-    return _where(sight, lambda record: record.under_replicated)
+def _under_replicated(state: StateContext) -> Found:
+    return _where(state, lambda record: record.under_replicated)
 
 
-def _leaderships(sight: StateContext, holds: Callable[[CommittedPartition, int, PartitionLeaderState], bool]) -> Found:
+def _leaderships(state: StateContext, holds: Callable[[CommittedPartition, int, PartitionLeaderState], bool]) -> Found:
     """Return partitions that a running broker leads, or believes to lead, where ``holds`` is true."""
-    cluster_state, found = sight.cluster.cluster_state, []
-    for record in sight.records():
+    cluster_state, found = state.cluster.cluster_state, []
+    for record in state.records():
         for broker, replica in cluster_state.replicas[record.name].items():
             leadership = replica.leadership
             if leadership is not None and holds(record, broker, leadership) and cluster_state.is_up(broker):
@@ -82,26 +82,26 @@ def _leaderships(sight: StateContext, holds: Callable[[CommittedPartition, int, 
     return tuple(found)
 
 
-def _pending_shrink(sight: StateContext) -> Found:
+def _pending_shrink(state: StateContext) -> Found:
     return _leaderships(
-        sight, lambda _record, _broker, each: each.pending is not None and len(each.pending) < len(each.isr)
+        state, lambda _record, _broker, each: each.pending is not None and len(each.pending) < len(each.isr)
     )
 
 
-def _pending_expand(sight: StateContext) -> Found:
+def _pending_expand(state: StateContext) -> Found:
     return _leaderships(
-        sight, lambda _record, _broker, each: each.pending is not None and len(each.pending) > len(each.isr)
+        state, lambda _record, _broker, each: each.pending is not None and len(each.pending) > len(each.isr)
     )
 
 
-def _stale_leader(sight: StateContext) -> Found:
-    return _leaderships(sight, lambda record, broker, _each: record.leader != broker)
+def _stale_leader(state: StateContext) -> Found:
+    return _leaderships(state, lambda record, broker, _each: record.leader != broker)
 
 
-def _truncating(sight: StateContext) -> Found:
+def _truncating(state: StateContext) -> Found:
     """A follower has to find the offset where its log diverges; since KIP-595 its next fetch returns it."""
-    cluster_state, found = sight.cluster.cluster_state, []
-    for record in sight.records():
+    cluster_state, found = state.cluster.cluster_state, []
+    for record in state.records():
         leader = cluster_state.committed_leader(record.name)
         for replica in cluster_state.replicas[record.name].values():
             following = replica.following
@@ -114,45 +114,45 @@ def _truncating(sight: StateContext) -> Found:
     return tuple(found)
 
 
-def _offline(sight: StateContext) -> Found:
-    return _where(sight, lambda record: record.leader < 0)
+def _offline(state: StateContext) -> Found:
+    return _where(state, lambda record: record.leader < 0)
 
 
-def _reassigning(sight: StateContext) -> Found:
-    return _where(sight, lambda record: bool(record.state.adding or record.state.removing))
+def _reassigning(state: StateContext) -> Found:
+    return _where(state, lambda record: bool(record.state.adding or record.state.removing))
 
 
-def _electing(sight: StateContext) -> Found:
+def _electing(state: StateContext) -> Found:
     """A new leader has not yet received its leader epoch."""
-    cluster_state, found = sight.cluster.cluster_state, []
-    for record in sight.records():
+    cluster_state, found = state.cluster.cluster_state, []
+    for record in state.records():
         replica = cluster_state.replicas[record.name].get(record.leader)
         if replica is not None and replica.leader_epoch < record.leader_epoch and cluster_state.is_up(record.leader):
             found.append(record.name)
     return tuple(found)
 
 
-def _open_transaction(sight: StateContext) -> Found:
-    cluster_state = sight.cluster.cluster_state
+def _open_transaction(state: StateContext) -> Found:
+    cluster_state = state.cluster.cluster_state
     found = []
-    for record in sight.records():
+    for record in state.records():
         leader = cluster_state.committed_leader(record.name)
         if leader is not None and leader.lso < leader.hw:
             found.append(record.name)
     return tuple(found)
 
 
-def _failover(sight: StateContext) -> Found:
-    plane, now = sight.cluster.plane, sight.cluster.now_us
+def _failover(state: StateContext) -> Found:
+    plane, now = state.cluster.plane, state.cluster.now_us
     epoch = plane.controller_epoch()
-    if epoch != sight.epoch:
-        sight.epoch, sight.changed_us = epoch, now
-    return ("",) if plane.active() < 0 or now - sight.changed_us < FAILOVER_US else ()
+    if epoch != state.epoch:
+        state.epoch, state.changed_us = epoch, now
+    return ("",) if plane.active() < 0 or now - state.changed_us < FAILOVER_US else ()
 
 
-def _fenced(sight: StateContext) -> Found:
+def _fenced(state: StateContext) -> Found:
     """A broker process runs and is fenced by the controller."""
-    cluster = sight.cluster
+    cluster = state.cluster
     return tuple(
         [
             f"broker({broker})"
@@ -162,9 +162,9 @@ def _fenced(sight: StateContext) -> Found:
     )
 
 
-def _starting(sight: StateContext) -> Found:
+def _starting(state: StateContext) -> Found:
     """A broker process recovers its logs, or is not registered yet."""
-    cluster = sight.cluster
+    cluster = state.cluster
     return tuple(
         [
             f"broker({broker})"
@@ -174,13 +174,13 @@ def _starting(sight: StateContext) -> Found:
     )
 
 
-def _rebalancing(sight: StateContext) -> Found:
-    query, groups = sight.cluster.query, sight.cluster.spec.groups
+def _rebalancing(state: StateContext) -> Found:
+    query, groups = state.cluster.query, state.cluster.spec.groups
     return tuple([group.name for group in groups if query.group_state(group.name) in _REBALANCING])
 
 
-def _afflicted(sight: StateContext) -> Found:
-    return ("",) if sight.cluster.query.faults() else ()
+def _afflicted(state: StateContext) -> Found:
+    return ("",) if state.cluster.query.faults() else ()
 
 
 _REBALANCING: Final = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
@@ -237,7 +237,7 @@ def possible(cluster: Cluster) -> tuple[str, ...]:
     return tuple([state.name for state in STATES.values() if has[state.needs]])
 
 
-def current_states(sight: StateContext, names: tuple[str, ...]) -> tuple[str, ...]:
+def current_states(state: StateContext, names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the states that hold now, or :data:`STEADY`."""
-    found = tuple([name for name in names if STATES[name].where(sight)])
+    found = tuple([name for name in names if STATES[name].where(state)])
     return found or (STEADY,)

@@ -386,7 +386,7 @@ class _Driver:
         self._when = StormRandom(swarm.seed, "when")
         self._what = StormRandom(swarm.seed, "what")
         self._aimer = ActionGenerator(session.cluster, StormRandom(swarm.seed, "whom"))
-        self._sight = StateContext(session.cluster, own_partitions(session.cluster))
+        self._state = StateContext(session.cluster, own_partitions(session.cluster))
         self._wide = StateContext(session.cluster, all_partitions=True)
         self._states = possible(session.cluster)
         self._acts: list[InjectedAction | StepExecution] = []
@@ -478,7 +478,7 @@ class _Driver:
         sees = STATES[self._when.of(self._swarm.states)].where
         give_up_us = min(end_us, self._cluster.now_us + self._when.spread(SECOND // 100, self._patience_us))
         self._waited += 1
-        found = sees(self._sight) or self._seen(sees, give_up_us)
+        found = sees(self._state) or self._seen(sees, give_up_us)
         if not found:
             return ""
         self._met += 1
@@ -491,7 +491,7 @@ class _Driver:
         found: list[Found] = []
 
         def stop() -> bool:
-            there = sees(self._sight)
+            there = sees(self._state)
             if there:
                 found.append(there)
             return bool(there)

@@ -238,9 +238,8 @@ def action_lines(action: Action, *, whole: bool = False) -> list[Line]:
     if action.target and action.verb == "inject":
         lines.append(("target", scalar(action.target)))
     declared = CATALOGUE.get(action.name) if action.verb == "inject" else OPERATIONS.get(action.name)
-    params = {param.name: param for param in declared.params} if declared else {}
     for name, value in action.params.items():
-        param = params.get(name)
+        param = declared.param(name) if declared else None
         if whole or param is None or value != param.default or type(value) is not type(param.default):
             lines.append((name, _value(param, value)))
     if action.for_us >= 0 and action.verb == "inject":

@@ -204,7 +204,7 @@ class _ExplorationStep:
         elif verb == "fetch":
             yield {"fetch": {"follower": broker + 1, "partition": PARTITION, "records": 1}}
         elif verb == "hw":
-            yield from self._heard(self._before[broker].isr, broker)
+            yield from self._received(self._before[broker].isr, broker)
         elif verb == "restart":
             yield from self._restarts(broker, more[0])
         else:
@@ -216,7 +216,7 @@ class _ExplorationStep:
         if cut and self._moves.profile.diverging_fetch:
             yield {"fetch": {"follower": broker + 1, "partition": PARTITION, "records": 0}}
 
-    def _heard(self, followers: tuple[int, ...], leader: int) -> Iterator[_Line]:
+    def _received(self, followers: tuple[int, ...], leader: int) -> Iterator[_Line]:
         for follower in followers:
             if follower != leader and self._before[follower].leader == leader:
                 asked = {"follower": follower + 1, "partition": PARTITION}
@@ -231,7 +231,7 @@ class _ExplorationStep:
         yield {"restart": {"broker": broker + 1}}
 
     def _changes_isr(self, verb: str, leader: int, other: int) -> Iterator[_Line]:
-        yield from self._heard((other,), leader)
+        yield from self._received((other,), leader)
         here = {"partition": PARTITION, "broker": leader + 1}
         if verb == "expand":
             yield {"expand_isr": {**here, "in": other + 1}}

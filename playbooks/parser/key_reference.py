@@ -14,7 +14,6 @@ from playbooks.parser.document.field_types import (
     KAFKA,
     BooleanType,
     BrokerId,
-    ByShape,
     ChoiceType,
     ConditionText,
     FieldSpec,
@@ -27,6 +26,7 @@ from playbooks.parser.document.field_types import (
     Reference,
     Schema,
     TextType,
+    TypeByShape,
     Versions,
 )
 from playbooks.parser.document.grid import CASES
@@ -127,7 +127,7 @@ def inner(kind: FieldType) -> Iterator[Record]:
         yield kind
     elif isinstance(kind, ListOf):
         yield from inner(kind.kind)
-    elif isinstance(kind, ByShape):
+    elif isinstance(kind, TypeByShape):
         for each in (kind.scalar, kind.sequence, kind.mapping):
             if each is not None:
                 yield from inner(each)

@@ -19,7 +19,6 @@ from playbooks.parser.document.field_types import (
     DURATION,
     NAME,
     NAME_PATTERN,
-    ByShape,
     ChoiceType,
     Fields,
     FieldSpec,
@@ -30,9 +29,10 @@ from playbooks.parser.document.field_types import (
     Record,
     Schema,
     TextType,
+    TypeByShape,
 )
 from playbooks.parser.document.grid import VARY, read_grid
-from playbooks.parser.document.includes import BROUGHT, FragmentStore, Includer, OnDisk
+from playbooks.parser.document.includes import BROUGHT, DiskFragments, FragmentStore, Includer
 from playbooks.parser.document.variables import FRAGMENT_NAME, INCLUDE, VARS
 from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Scalar, Sequence, compose, decode
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
@@ -61,7 +61,7 @@ class DeferredValue(FieldType):
 LATER: Final = DeferredValue()
 
 
-ONE_OR_MORE: Final = ByShape("a string or a list of strings", scalar=TextType(), sequence=ListOf(TextType(), 1, 20))
+ONE_OR_MORE: Final = TypeByShape("a string or a list of strings", scalar=TextType(), sequence=ListOf(TextType(), 1, 20))
 
 
 PLAYBOOK: Final = Record(
@@ -162,7 +162,7 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
         where = root.entries["fragment"][0]
         notes.problem(where, "fragment", "found a fragment, which is not a playbook; run one that includes it")
         raise PlaybookError(notes.errors)
-    source = OnDisk(path) if fragments is None else FragmentStore(path, fragments)
+    source = DiskFragments(path) if fragments is None else FragmentStore(path, fragments)
     includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
     whole = includer.whole(root, unused=fragments is None)
     notes.root, notes.variables = whole if isinstance(whole, YamlMapping) else None, includer.variables
@@ -328,7 +328,7 @@ def fragment_of(text: str, path: str) -> Fragment:
     fields = FRAGMENT.open(root, "", notes)
     if fields is None:
         raise PlaybookError(notes.errors)
-    whole = Includer(notes, OnDisk(path), PLAYBOOK, FRAGMENT).whole(root, unused=False, fragment=True)
+    whole = Includer(notes, DiskFragments(path), PLAYBOOK, FRAGMENT).whole(root, unused=False, fragment=True)
     assert isinstance(whole, YamlMapping)  # the root is one
     fields.node = whole
     for name in FRAGMENT.keys:

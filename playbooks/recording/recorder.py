@@ -396,7 +396,7 @@ def conclude_session(
     view, query = cluster.view(), cluster.query
     books = client_partition_outcomes(cluster.cluster_state, cluster.checker.ledger)
     ledger = replace(
-        view.ledger, undone=query.undone(), leaked=query.leaked(), clients=books,
+        view.ledger, acked_aborted=query.acked_aborted(), aborted_committed=query.aborted_committed(), clients=books,
         unknown_written=sum(each.unknown_written for each in books),
     )  # fmt: skip
     result = build_result(
@@ -411,7 +411,7 @@ def conclude_session(
         findings=findings,
         view=replace(view, ledger=ledger),
     )
-    result = replace(result, anomalies=cluster.checker.anomalies.found(view.now_us))
+    result = replace(result, anomalies=cluster.checker.anomalies.report(view.now_us))
     result = result.with_findings(cluster.checker.findings.findings(cluster.now_us))
     if recorder is not None:
         recorder.seal(result, RecordLocations(cluster.cluster_state, cluster.checker.ledger))

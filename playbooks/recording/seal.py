@@ -143,14 +143,14 @@ def _acked_row(found: RecordRange) -> LedgerRow:
     )  # fmt: skip
 
 
-def _unplaced(partition: str, client: str, books: _ClientOutcomes, placed: list[RecordRange]) -> Iterator[LedgerRow]:
+def _unplaced(partition: str, client: str, outcomes: _ClientOutcomes, placed: list[RecordRange]) -> Iterator[LedgerRow]:
     """Yield rows of acknowledged records that no leader is known to have written, or whose partition was deleted."""
     known = _ranges((found.sequence, found.sequence + found.records) for found in placed)
-    for (outcome, _error, acks), numbers in books.outcomes.items():
+    for (outcome, _error, acks), numbers in outcomes.outcomes.items():
         if outcome != "acked":
             continue
         rest = subtract(numbers.ranges(), known)
-        for line in books.lost:
+        for line in outcomes.lost:
             whole = _ranges([(line.sequence, line.sequence + line.count)]) if line.sequence >= 0 else rest
             gone = subtract(rest, subtract(rest, whole))
             rest = subtract(rest, gone)
@@ -164,23 +164,23 @@ def _unplaced(partition: str, client: str, books: _ClientOutcomes, placed: list[
             yield LedgerRow(partition, client, "acked", start, end - start, acks, "", place, -1, -1, False, "")
 
 
-def _others(partition: str, client: str, books: _ClientOutcomes, held: Sequence[Range]) -> Iterator[LedgerRow]:
+def _others(partition: str, client: str, outcomes: _ClientOutcomes, held: Sequence[Range]) -> Iterator[LedgerRow]:
     """Yield rows of records that were not acknowledged, separately for those in the leader's log."""
-    ended = _ranges(part for numbers in books.outcomes.values() for part in numbers.ranges())
-    still = subtract(books.sent.ranges(), ended)
-    told = [(key, numbers.ranges()) for key, numbers in books.outcomes.items() if key[0] != "acked"]
-    for (outcome, error, acks), ranges in (*told, ((OPEN, "", books.acks), still)):
+    ended = _ranges(part for numbers in outcomes.outcomes.values() for part in numbers.ranges())
+    still = subtract(outcomes.sent.ranges(), ended)
+    told = [(key, numbers.ranges()) for key, numbers in outcomes.outcomes.items() if key[0] != "acked"]
+    for (outcome, error, acks), ranges in (*told, ((OPEN, "", outcomes.acks), still)):
         absent = subtract(ranges, held)
         for place, parts in ((HELD, subtract(ranges, absent)), (NOWHERE, absent)):
             for start, end in parts:
                 yield LedgerRow(partition, client, outcome, start, end - start, acks, error, place, -1, -1, False, "")
-    for (outcome, error, acks), count in books.unnumbered.items():
+    for (outcome, error, acks), count in outcomes.unnumbered.items():
         yield LedgerRow(partition, client, outcome, -1, count, acks, error, NOWHERE, -1, -1, False, "")
 
 
-def _not_acked(books: _ClientOutcomes) -> bool:
-    acked = sum(numbers.size for key, numbers in books.outcomes.items() if key[0] == "acked")
-    return books.sent.size > acked
+def _not_acked(outcomes: _ClientOutcomes) -> bool:
+    acked = sum(numbers.size for key, numbers in outcomes.outcomes.items() if key[0] == "acked")
+    return outcomes.sent.size > acked
 
 
 def _ranges(parts: Iterable[Range]) -> list[Range]:

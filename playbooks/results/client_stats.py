@@ -92,7 +92,7 @@ class ProducerStats:
         return tuple([_saved(getattr(self, name)) for name in self.__slots__])
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ProducerStats":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "ProducerStats":
         """Restore the state of :meth:`save`."""
         book = cls()
         _fill(book, saved)
@@ -103,16 +103,8 @@ class MemberStats:
     """Counts of one consumer of a group."""
 
     __slots__ = (
-        "abandoned",
-        "commits",
-        "failed_commits",
-        "failure",
-        "handler_failed",
-        "last_commit",
-        "latencies",
-        "lost",
-        "read",
-        "reread",
+        "abandoned", "commits", "failed_commits", "failure", "handler_failed", "last_commit", "latencies", "lost",
+        "read", "reread",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -140,7 +132,7 @@ class MemberStats:
         return tuple([_saved(getattr(self, name)) for name in self.__slots__])
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "MemberStats":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "MemberStats":
         """Restore the state of :meth:`save`."""
         book = cls()
         _fill(book, saved)
@@ -215,14 +207,14 @@ class GroupStats:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "GroupStats":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "GroupStats":
         """Restore the state of :meth:`save`."""
         book = cls()
         members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, *rest = saved
         owners, idle, expired, stalls, latencies = rest
         book.latencies = PartitionLatencies(latencies)
-        book.expired, book.stalls = dict.fromkeys(expired), ReadStalls.loaded(stalls)
-        book.members = {name: MemberStats.loaded(each) for name, each in members}
+        book.expired, book.stalls = dict.fromkeys(expired), ReadStalls.from_saved(stalls)
+        book.members = {name: MemberStats.from_saved(each) for name, each in members}
         book.handed = {
             name: {log_branch: DeliveredOffsets(ranges) for log_branch, ranges in log_branches}
             for name, log_branches in handed
@@ -271,16 +263,16 @@ class ClientStats:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ClientStats":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "ClientStats":
         """Restore the state of :meth:`save`."""
         books = cls()
         producers, groups, killed, closed, readable = saved
         books.readable = dict(readable)
         books.killed, books.closed = dict(killed), dict(closed)
-        books.producers = {name: ProducerStats.loaded(each) for name, each in producers}
+        books.producers = {name: ProducerStats.from_saved(each) for name, each in producers}
         for producer in books.producers.values():
             books.latencies.include(producer.latencies.whole)
-        books.groups = {name: GroupStats.loaded(each) for name, each in groups}
+        books.groups = {name: GroupStats.from_saved(each) for name, each in groups}
         return books
 
 
@@ -506,13 +498,13 @@ class Clients:
         }
 
 
-def summarize(books: ClientStats, view: ClusterView) -> Clients:
+def summarize(stats: ClientStats, view: ClusterView) -> Clients:
     """Summarise the counts at this time; clients without activity have zeros."""
     producers = {each.name: each for each in view.producers}
     groups = {each.name: each for each in view.groups}
     return Clients(
-        tuple([_producer(name, books, producers.get(name)) for name in sorted({*books.producers, *producers})]),
-        tuple([_group(name, books, groups.get(name), view.now_us) for name in sorted({*books.groups, *groups})]),
+        tuple([_producer(name, stats, producers.get(name)) for name in sorted({*stats.producers, *producers})]),
+        tuple([_group(name, stats, groups.get(name), view.now_us) for name in sorted({*stats.groups, *groups})]),
     )
 
 
@@ -528,8 +520,8 @@ def transactions_text(one: ProducerSummary) -> str:
     return ", ".join([counted(one.transactions, "transaction"), *parts])
 
 
-def _producer(name: str, books: ClientStats, view: ProducerView | None) -> ProducerSummary:
-    book = books.producers.get(name) or ProducerStats()
+def _producer(name: str, stats: ClientStats, view: ProducerView | None) -> ProducerSummary:
+    book = stats.producers.get(name) or ProducerStats()
     return ProducerSummary(
         name=name,
         sent=book.sent,
@@ -548,15 +540,15 @@ def _producer(name: str, books: ClientStats, view: ProducerView | None) -> Produ
         transactions_aborted=book.transactions_aborted,
         transactions_unknown=book.transactions_unknown,
         interceptor_failures=book.interceptor_failures,
-        killed=books.killed.get(name, 0),
-        closed=books.closed.get(name, 0),
+        killed=stats.killed.get(name, 0),
+        closed=stats.closed.get(name, 0),
         failure=book.failure,
         latency=LatencySummary.of(book.latencies.whole),
     )
 
 
-def _group(name: str, books: ClientStats, view: GroupView | None, now: int) -> GroupSummary:
-    book = books.groups.get(name) or GroupStats()
+def _group(name: str, stats: ClientStats, view: GroupView | None, now: int) -> GroupSummary:
+    book = stats.groups.get(name) or GroupStats()
     assigned = () if view is None else [member for member, _partitions in view.assignment]
     return GroupSummary(
         name=name,
@@ -573,12 +565,12 @@ def _group(name: str, books: ClientStats, view: GroupView | None, now: int) -> G
         truncations=book.truncations,
         resets=book.resets,
         read_stall_us=book.stalls.longest(now),
-        members=tuple([_member(each, books, book.members.get(each)) for each in sorted({*book.members, *assigned})]),
+        members=tuple([_member(each, stats, book.members.get(each)) for each in sorted({*book.members, *assigned})]),
         latency=LatencySummary.of(book.latencies.whole),
     )
 
 
-def _member(name: str, books: ClientStats, kept: MemberStats | None) -> MemberSummary:
+def _member(name: str, stats: ClientStats, kept: MemberStats | None) -> MemberSummary:
     book = kept or MemberStats()
     return MemberSummary(
         name=name,
@@ -590,8 +582,8 @@ def _member(name: str, books: ClientStats, kept: MemberStats | None) -> MemberSu
         lost=book.lost,
         failure=book.failure,
         abandoned=book.abandoned,
-        killed=books.killed.get(name, 0),
-        closed=books.closed.get(name, 0),
+        killed=stats.killed.get(name, 0),
+        closed=stats.closed.get(name, 0),
         latency=LatencySummary.of(book.latencies),
     )
 
@@ -601,77 +593,77 @@ def _member(name: str, books: ClientStats, kept: MemberStats | None) -> MemberSu
 # Only what a client learned counts here, at the time it learned it, and never what the model knows beyond that.
 
 
-def process_events(books: ClientStats, events: Iterable[Any]) -> None:
+def process_events(stats: ClientStats, events: Iterable[Any]) -> None:
     """Process trace events in order; events of no client are ignored."""
     handlers = _HANDLERS
     for event in events:
         handler = handlers.get(event.kind)
         if handler is not None:
-            handler(books, event)
+            handler(stats, event)
 
 
-def _sent(books: ClientStats, event: Any) -> None:
-    books.producer(event.client).sent += event.count
+def _sent(stats: ClientStats, event: Any) -> None:
+    stats.producer(event.client).sent += event.count
 
 
-def _acked(books: ClientStats, event: Any) -> None:
-    book = books.producer(event.client)
+def _acked(stats: ClientStats, event: Any) -> None:
+    book = stats.producer(event.client)
     book.acked += event.count
     book.latencies.add(event.partition, event.latency_us, event.count)
-    books.latencies.add(event.latency_us, event.count)
+    stats.latencies.add(event.latency_us, event.count)
 
 
-def _failed(books: ClientStats, event: Any) -> None:
-    book = books.producer(event.client)
+def _failed(stats: ClientStats, event: Any) -> None:
+    book = stats.producer(event.client)
     book.failed += event.count
     book.errors[event.error] = book.errors.get(event.error, 0) + event.count
 
 
-def _aborted(books: ClientStats, event: Any) -> None:
-    books.producer(event.client).aborted += event.count
+def _aborted(stats: ClientStats, event: Any) -> None:
+    stats.producer(event.client).aborted += event.count
 
 
-def _unknown(books: ClientStats, event: Any) -> None:
-    book = books.producer(event.client)
+def _unknown(stats: ClientStats, event: Any) -> None:
+    book = stats.producer(event.client)
     book.unknown += event.count
     book.errors[event.error] = book.errors.get(event.error, 0) + event.count
 
 
-def _begun(books: ClientStats, event: Any) -> None:
-    books.producer(event.client).transactions += 1
+def _begun(stats: ClientStats, event: Any) -> None:
+    stats.producer(event.client).transactions += 1
 
 
-def _transaction_committed(books: ClientStats, event: Any) -> None:
-    books.producer(event.client).transactions_committed += 1
+def _transaction_committed(stats: ClientStats, event: Any) -> None:
+    stats.producer(event.client).transactions_committed += 1
 
 
-def _transaction_aborted(books: ClientStats, event: Any) -> None:
-    books.producer(event.client).transactions_aborted += 1
+def _transaction_aborted(stats: ClientStats, event: Any) -> None:
+    stats.producer(event.client).transactions_aborted += 1
 
 
-def _transaction_unknown(books: ClientStats, event: Any) -> None:
-    books.producer(event.client).transactions_unknown += 1
+def _transaction_unknown(stats: ClientStats, event: Any) -> None:
+    stats.producer(event.client).transactions_unknown += 1
 
 
-def _producer_failed(books: ClientStats, event: Any) -> None:
-    books.producer(event.client).failure = event.error
+def _producer_failed(stats: ClientStats, event: Any) -> None:
+    stats.producer(event.client).failure = event.error
 
 
-def _intercepted(books: ClientStats, event: Any) -> None:
-    books.producer(event.client).interceptor_failures += event.count
+def _intercepted(stats: ClientStats, event: Any) -> None:
+    stats.producer(event.client).interceptor_failures += event.count
 
 
-def _refused(books: ClientStats, event: Any) -> None:
-    refused = books.producer(event.client).refused
+def _refused(stats: ClientStats, event: Any) -> None:
+    refused = stats.producer(event.client).refused
     refused[event.error] = refused.get(event.error, 0) + 1
 
 
-def _retried(books: ClientStats, event: Any) -> None:
-    books.producer(event.client).retries += 1
+def _retried(stats: ClientStats, event: Any) -> None:
+    stats.producer(event.client).retries += 1
 
 
-def _read(books: ClientStats, event: Any) -> None:
-    group = books.group(event.group_id)
+def _read(stats: ClientStats, event: Any) -> None:
+    group = stats.group(event.group_id)
     member = group.member(event.client)
     member.read += event.count
     member.latencies.add(event.latency_us, event.count)
@@ -681,7 +673,7 @@ def _read(books: ClientStats, event: Any) -> None:
     if handed is None:
         handed = log_branches[event.log_branch] = DeliveredOffsets()
     member.reread += handed.add(event.log_offset, event.log_offset + event.count)
-    _moved(books, event, read_up_to(event))
+    _moved(stats, event, read_up_to(event))
 
 
 def read_up_to(event: Any) -> int:
@@ -691,48 +683,48 @@ def read_up_to(event: Any) -> int:
     return int(event.log_offset) if event.kind == "consumer_reset" else -1
 
 
-def _moved(books: ClientStats, event: Any, read_to: int) -> None:
-    _epoch, hw = books.readable.get(event.partition, (-1, 0))
-    books.group(event.group_id).stalls.moved(event.partition, read_to, hw, event.at_us)
+def _moved(stats: ClientStats, event: Any, read_to: int) -> None:
+    _epoch, hw = stats.readable.get(event.partition, (-1, 0))
+    stats.group(event.group_id).stalls.moved(event.partition, read_to, hw, event.at_us)
 
 
-def _advanced(books: ClientStats, event: Any) -> None:
-    epoch, _hw = books.readable.get(event.partition, (-1, 0))
+def _advanced(stats: ClientStats, event: Any) -> None:
+    epoch, _hw = stats.readable.get(event.partition, (-1, 0))
     if event.leader_epoch < epoch:
         return  # of a zombie
-    books.readable[event.partition] = (event.leader_epoch, event.hw)
-    for group in books.groups.values():
+    stats.readable[event.partition] = (event.leader_epoch, event.hw)
+    for group in stats.groups.values():
         group.stalls.advanced(event.partition, event.hw, event.at_us)
 
 
-def _deleted(books: ClientStats, event: Any) -> None:
-    books.readable.pop(event.partition, None)
-    for group in books.groups.values():
+def _deleted(stats: ClientStats, event: Any) -> None:
+    stats.readable.pop(event.partition, None)
+    for group in stats.groups.values():
         group.stalls.gone(event.partition)
 
 
-def _truncation(books: ClientStats, event: Any) -> None:
-    group = books.group(event.group_id)
+def _truncation(stats: ClientStats, event: Any) -> None:
+    group = stats.group(event.group_id)
     if (read_to := read_up_to(event)) >= 0:
-        _moved(books, event, read_to)
+        _moved(stats, event, read_to)
     group.member(event.client)
     group.truncations += 1
 
 
-def _reset(books: ClientStats, event: Any) -> None:
-    group = books.group(event.group_id)
+def _reset(stats: ClientStats, event: Any) -> None:
+    group = stats.group(event.group_id)
     group.member(event.client)
     group.resets += event.end_offset >= 0 or event.partition in group.expired
     group.expired.pop(event.partition, None)
-    _moved(books, event, read_up_to(event))
+    _moved(stats, event, read_up_to(event))
 
 
-def _expired(books: ClientStats, event: Any) -> None:
-    books.group(event.group_id).expired[event.partition] = None
+def _expired(stats: ClientStats, event: Any) -> None:
+    stats.group(event.group_id).expired[event.partition] = None
 
 
-def _rebalanced(books: ClientStats, event: Any) -> None:
-    books.group(event.group_id).rebalances += 1
+def _rebalanced(stats: ClientStats, event: Any) -> None:
+    stats.group(event.group_id).rebalances += 1
 
 
 def partitions_of(event: Any) -> list[str]:
@@ -740,8 +732,8 @@ def partitions_of(event: Any) -> list[str]:
     return [name for name in str(event.detail).rpartition(": ")[2].split(", ") if name]
 
 
-def _assigned(books: ClientStats, event: Any) -> None:
-    group = books.group(event.group_id)
+def _assigned(stats: ClientStats, event: Any) -> None:
+    group = stats.group(event.group_id)
     group.member(event.client)
     for name in partitions_of(event):
         group.owners[name] = event.client
@@ -749,8 +741,8 @@ def _assigned(books: ClientStats, event: Any) -> None:
             group.idle_us += event.at_us - group.idle_since.pop(name)
 
 
-def _partitions_released(books: ClientStats, event: Any) -> None:
-    group = books.group(event.group_id)
+def _partitions_released(stats: ClientStats, event: Any) -> None:
+    group = stats.group(event.group_id)
     if event.kind == "partitions_lost":
         group.member(event.client).lost += event.count
     for name in partitions_of(event):
@@ -759,39 +751,39 @@ def _partitions_released(books: ClientStats, event: Any) -> None:
             group.idle_since.setdefault(name, event.at_us)
 
 
-def _committed(books: ClientStats, event: Any) -> None:
-    member = books.group(event.group_id).member(event.client)
+def _committed(stats: ClientStats, event: Any) -> None:
+    member = stats.group(event.group_id).member(event.client)
     if member.last_commit != (event.at_us, event.by):
         member.last_commit = (event.at_us, event.by)
         member.commits += 1
 
 
-def _commit_failed(books: ClientStats, event: Any) -> None:
-    group = books.group(event.group_id)
+def _commit_failed(stats: ClientStats, event: Any) -> None:
+    group = stats.group(event.group_id)
     group.member(event.client).failed_commits += 1
     group.commit_errors[event.error] = group.commit_errors.get(event.error, 0) + 1
 
 
-def _handler_failed(books: ClientStats, event: Any) -> None:
-    books.group(event.group_id).member(event.client).handler_failed += event.count
+def _handler_failed(stats: ClientStats, event: Any) -> None:
+    stats.group(event.group_id).member(event.client).handler_failed += event.count
 
 
-def _abandoned(books: ClientStats, event: Any) -> None:
-    books.group(event.group_id).member(event.client).abandoned += event.count
+def _abandoned(stats: ClientStats, event: Any) -> None:
+    stats.group(event.group_id).member(event.client).abandoned += event.count
 
 
-def _went_down(books: ClientStats, event: Any) -> None:
-    killed = dict.fromkeys((CRASH, POWER_LOSS, OUT_OF_MEMORY), books.killed)
-    ends = {**killed, "close": books.closed}.get(event.detail)
+def _went_down(stats: ClientStats, event: Any) -> None:
+    killed = dict.fromkeys((CRASH, POWER_LOSS, OUT_OF_MEMORY), stats.killed)
+    ends = {**killed, "close": stats.closed}.get(event.detail)
     if event.broker < 0 and ends is not None:
         ends[event.node] = ends.get(event.node, 0) + 1
-    for group in books.groups.values():
+    for group in stats.groups.values():
         for name in [name for name, owner in group.owners.items() if owner == event.node]:
             group.idle_since.setdefault(name, event.at_us)
 
 
-def _consumer_failed(books: ClientStats, event: Any) -> None:
-    books.group(event.group_id).member(event.client).failure = event.error
+def _consumer_failed(stats: ClientStats, event: Any) -> None:
+    stats.group(event.group_id).member(event.client).failure = event.error
 
 
 _HANDLERS: Final[dict[str, Callable[[ClientStats, Any], None]]] = {

@@ -26,7 +26,13 @@ LIVENESS: Final = "liveness"
 EXPECTATION: Final = "expectation"
 """An expectation of the playbook that failed; the name is its text."""
 
-_EARLIER_LIVENESS: Final = "overdue:"
+_EARLIER: Final = (
+    ("overdue:", f"{LIVENESS}:"),
+    (f"{LIVENESS}:parked-requests", f"{LIVENESS}:delayed-requests"),
+    (f"{FINDING}:undone/", f"{FINDING}:acked-aborted/"),
+    (f"{FINDING}:leaked/", f"{FINDING}:aborted-committed/"),
+)
+"""Beginning of a key in format 1, and its present one."""
 
 KINDS: Final = (FINDING, VIOLATION, ANOMALY, LIVENESS, EXPECTATION)
 """All kinds, in the order in which they are listed."""
@@ -49,8 +55,11 @@ class Failure:
 
 
 def current_key(key: str) -> str:
-    """Return a key, or a pattern of keys, with the name of its kind; violated liveness was ``overdue`` in format 1."""
-    return f"{LIVENESS}:{key.removeprefix(_EARLIER_LIVENESS)}" if key.startswith(_EARLIER_LIVENESS) else key
+    """Return a key, or a pattern of keys, with the names of format 2."""
+    for earlier, present in _EARLIER:
+        if key.startswith(earlier):
+            key = present + key.removeprefix(earlier)
+    return key
 
 
 def failures_of(result: SessionResult) -> tuple[Failure, ...]:

@@ -91,7 +91,7 @@ class ReadStalls:
         return (tuple(self._read_to.items()), tuple(self._since.items()), tuple(self._longest.items()))
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ReadStalls":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "ReadStalls":
         """Restore the state of :meth:`save`."""
         stalls = cls()
         read_to, since, longest = saved

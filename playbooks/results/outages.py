@@ -73,7 +73,7 @@ class Outages:
 
     def until(self, now_us: int) -> "Outages":
         """Return a copy in which the open interval is cut off now."""
-        copied = Outages.loaded(self.save())
+        copied = Outages.from_saved(self.save())
         copied.set(False, max(now_us, copied.since_us))
         return copied
 
@@ -82,7 +82,7 @@ class Outages:
         return (self.us, self.longest_us, self.times, self.since_us, self.refusals, tuple(self.spans))
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Outages":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "Outages":
         """Restore the state of :meth:`save`."""
         outages = cls()
         outages.us, outages.longest_us, outages.times, outages.since_us, outages.refusals, spans = saved
@@ -143,7 +143,7 @@ class ServiceTracker:
 
     def until(self, now_us: int) -> Outages:
         """Return its outages; an open one is cut off now."""
-        copied = ServiceTracker.loaded(self.save())
+        copied = ServiceTracker.from_saved(self.save())
         copied._end(now_us)
         return copied.outages
 
@@ -177,13 +177,13 @@ class ServiceTracker:
         return (*state, self.outages.save())
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ServiceTracker":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "ServiceTracker":
         """Restore the state of :meth:`save`."""
         bound_us, usual_us, waiting, since_us, given_up_us, outages = saved
         service = cls(bound_us)
         service._usual_us = usual_us
         service.waiting, service._since_us, service._failed_us = waiting, since_us, given_up_us
-        service.outages = Outages.loaded(outages)
+        service.outages = Outages.from_saved(outages)
         return service
 
 
@@ -208,7 +208,7 @@ class Availability:
 
     def restarted(self, now_us: int) -> "Availability":
         """Return a copy that counts from now on: open outages begin now."""
-        copied = Availability.loaded(self.save())
+        copied = Availability.from_saved(self.save())
         copied._services = {key: each.afresh(now_us) for key, each in self._services.items()}
         for each in list(copied.partitions.values()):
             out = each.since_us >= 0
@@ -323,12 +323,12 @@ class Availability:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Availability":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "Availability":
         """Restore the state of :meth:`save`."""
         bounds, services, partitions, serving, newest, stopped, fenced = saved
         found = cls(dict(bounds))
-        found._services = {key: ServiceTracker.loaded(each) for key, each in services}
-        found.partitions = {name: Outages.loaded(each) for name, each in partitions}
+        found._services = {key: ServiceTracker.from_saved(each) for key, each in services}
+        found.partitions = {name: Outages.from_saved(each) for name, each in partitions}
         found._serving, found._newest = dict(serving), dict(newest)
         found._stopped, found._fenced = dict.fromkeys(stopped), dict.fromkeys(fenced)
         return found
@@ -376,7 +376,7 @@ class OutageSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Unavailable:
+class Unavailability:
     """Unavailability of a session; without an interval a key is left out, unless attempts failed."""
 
     clients: tuple[OutageSummary, ...] = ()
@@ -415,20 +415,20 @@ class Unavailable:
         }
 
 
-def unavailability_from_events(availability: Availability, now_us: int) -> Unavailable:
+def unavailability_from_events(availability: Availability, now_us: int) -> Unavailability:
     """Return what events alone show, without the cluster: outages of clients and partitions, cut off at ``now_us``."""
     partitions = [(name, each.until(now_us)) for name, each in sorted(availability.partitions.items())]
-    return Unavailable(
+    return Unavailability(
         tuple([_line(key[2], each, key[0], key[1]) for key, each in availability.clients(now_us).items()]),
         tuple([_line(name, each) for name, each in partitions]),
     )
 
 
-def unavailability_of(availability: Availability, books: ClientStats, view: ClusterView) -> Unavailable:
+def unavailability_of(availability: Availability, stats: ClientStats, view: ClusterView) -> Unavailability:
     """Return the unavailability at this time; open intervals are cut off."""
     found = unavailability_from_events(availability, view.now_us)
     out = [each.partition for each in found.partitions]
-    groups = [(name, _read_by(name, books, out)) for name in sorted(books.groups)]
+    groups = [(name, _read_by(name, stats, out)) for name in sorted(stats.groups)]
     return replace(found, groups=tuple([(name, read) for name, read in groups if read]))
 
 
@@ -441,8 +441,8 @@ def by_client(lines: Iterable[OutageSummary]) -> dict[tuple[str, int], tuple[Out
     return found
 
 
-def _read_by(group: str, books: ClientStats, partitions: Iterable[str]) -> tuple[str, ...]:
-    book = books.groups[group]
+def _read_by(group: str, stats: ClientStats, partitions: Iterable[str]) -> tuple[str, ...]:
+    book = stats.groups[group]
     return tuple([name for name in partitions if name in book.owners or name in book.handed])
 
 
@@ -470,7 +470,7 @@ def _lines(lines: Iterable[OutageSummary]) -> dict[str, Any]:
     return {each.partition: each.to_json() for each in lines}
 
 
-def outage_texts(unavailable: Unavailable) -> list[str]:
+def outage_texts(unavailable: Unavailability) -> list[str]:
     """Return a line for each producer with outages: ``checkout acks=all 12.3 s in 3 intervals, longest 9.1 s``."""
     texts = []
     for (client, acks), lines in by_client(unavailable.clients).items():

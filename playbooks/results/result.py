@@ -26,7 +26,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.util.latency import LatencyHistogram
 from playbooks.results.client_stats import Clients, ClientStats, process_events, summarize
-from playbooks.results.outages import Availability, Unavailable, unavailability_of
+from playbooks.results.outages import Availability, Unavailability, unavailability_of
 
 # JSON of anomalies.
 
@@ -94,7 +94,7 @@ class SessionResult:
     """Actions of the guards."""
     skipped: tuple[FaultSkipped, ...] = ()
     """Faults that had no target, as their steps allow (``if any``)."""
-    unavailable: Unavailable = field(default_factory=Unavailable)
+    unavailable: Unavailability = field(default_factory=Unavailability)
     """When clients were out of service, and when partitions had no leader."""
     anomalies: tuple[AnomalyReport, ...] = ()
     """Anomalies that clients could observe, illegal first."""
@@ -214,11 +214,11 @@ class CollectedEvents:
         return (self.events, *found, self.clients.save(), *rest)
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "CollectedEvents":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "CollectedEvents":
         """Restore the state of :meth:`save`."""
         events, violations, losses, refused, clients, guards, skipped, availability, overdue = saved
         lists = (list(losses), list(violations), list(refused))
-        books, outages = ClientStats.loaded(clients), Availability.loaded(availability)
+        books, outages = ClientStats.from_saved(clients), Availability.from_saved(availability)
         return cls(events, *lists, books, list(guards), list(skipped), outages, list(overdue))
 
 
@@ -322,8 +322,8 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
         "committed_lost": ledger.committed_lost,
         "duplicates": ledger.duplicates,
         "reordered": ledger.reordered,
-        "undone": ledger.undone,
-        "leaked": ledger.leaked,
+        "acked_aborted": ledger.acked_aborted,
+        "aborted_committed": ledger.aborted_committed,
         "unknown_written": ledger.unknown_written,
     }
 

@@ -1,12 +1,12 @@
 """Result matrix of a grid: a row for each cell, its Pareto rows, one sentence of advice, and tables.
 
 A row *beats* another if it is at least as good in every measure and better in one: records lost (acknowledged and
-committed), torn, duplicated, rejected, skipped and read again, the time producers were out of service, and the longest
-read stall of a group. The rows that no other beats are the *Pareto rows*. Rows without a complete session
-(inconclusive, an error, not run) neither beat nor are marked. Times are compared in tenths of a second: smaller
-differences are chance. Over several seeds each measure is summed, for all rows over the same seeds.
+committed), with a wrong transaction outcome, duplicated, rejected, skipped and read again, the time producers were out
+of service, and the longest read stall of a group. The rows that no other beats are the *Pareto rows*. Rows without a
+complete session (inconclusive, an error, not run) neither beat nor are marked. Times are compared in tenths of a
+second: smaller differences are chance. Over several seeds each measure is summed, for all rows over the same seeds.
 
-*Torn* are records whose transaction ended in the log with another outcome than its producer learned.
+A *wrong outcome* is that of a transaction that ended in the log otherwise than in the response to its producer.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,12 +21,12 @@ from playbooks.results.result import SessionResult
 from playbooks.text import escaped, table_text
 
 MEASURES: Final = (
-    "acked", "acked_lost", "committed_lost", "torn", "duplicates", "reordered", "rejected", "unavailable_us",
+    "acked", "acked_lost", "committed_lost", "wrong_outcome", "duplicates", "reordered", "rejected", "unavailable_us",
     "longest_us", "skipped", "reread", "read_stall_us", "idle_us", "resets",
 )  # fmt: skip
 """Measures of a session: records, and virtual microseconds; from ``skipped`` on of all groups together."""
 COSTS: Final = (
-    "acked_lost", "committed_lost", "torn", "duplicates", "rejected", "unavailable_us", "skipped", "reread",
+    "acked_lost", "committed_lost", "wrong_outcome", "duplicates", "rejected", "unavailable_us", "skipped", "reread",
     "read_stall_us",
 )  # fmt: skip
 """Measures by which rows are compared; for all of them less is better."""
@@ -164,7 +164,7 @@ def measured(result: SessionResult) -> dict[str, int]:
         "acked": ledger.acked,
         "acked_lost": ledger.acked_lost,
         "committed_lost": ledger.committed_lost,
-        "torn": ledger.undone + ledger.leaked,
+        "wrong_outcome": ledger.acked_aborted + ledger.aborted_committed,
         "duplicates": ledger.duplicates,
         "reordered": ledger.reordered,
         "rejected": ledger.failed + ledger.unknown,
@@ -321,12 +321,12 @@ def _least(groups: Sequence[CellGroup], key: Callable[[CellGroup], tuple[int, ..
 
 
 def _safety(group: CellGroup) -> tuple[int, ...]:
-    order = ("acked_lost", "committed_lost", "torn", "skipped", "duplicates", "reread", *_STANDS)
+    order = ("acked_lost", "committed_lost", "wrong_outcome", "skipped", "duplicates", "reread", *_STANDS)
     return tuple(group.total(name) for name in order)
 
 
 def _service(group: CellGroup) -> tuple[int, ...]:
-    order = (*_STANDS, "acked_lost", "committed_lost", "torn", "skipped", "duplicates", "reread")
+    order = (*_STANDS, "acked_lost", "committed_lost", "wrong_outcome", "skipped", "duplicates", "reread")
     return tuple(group.total(name) for name in order)
 
 
@@ -344,8 +344,8 @@ def named(settings: Cell) -> str:
 def cost_text(group: CellGroup) -> str:
     """Describe the costs of a row: ``no loss, 1 240 failed or unknown, producers out of service for 9.1 s``."""
     parts = [_losses(group)]
-    if torn := group.total("torn"):
-        parts.append(f"{_number(torn)} torn out of their transactions")
+    if mismatched := group.total("wrong_outcome"):
+        parts.append(f"{_number(mismatched)} with another transaction outcome than reported")
     if duplicates := group.total("duplicates"):
         parts.append(f"{_number(duplicates)} duplicated")
     if skipped := group.total("skipped"):
@@ -391,7 +391,7 @@ CROSSED: Final = 4
 _HEADS: Final[Mapping[str, str]] = {
     "acked": "acked",
     "lost": "lost",
-    "torn": "torn",
+    "wrong_outcome": "wrong outcome",
     "duplicates": "dup",
     "reordered": "reord",
     "rejected": "rejected",
@@ -404,8 +404,8 @@ _HEADS: Final[Mapping[str, str]] = {
     "resets": "resets",
 }
 _NAMES: Final = {
-    "lost": "lost", "torn": "torn", "duplicates": "duplicated", "reordered": "reordered", "rejected": "rejected",
-    "unavailable_us": "unavailable", "skipped": "skipped", "reread": "read again",
+    "lost": "lost", "wrong_outcome": "wrong outcome", "duplicates": "duplicated", "reordered": "reordered",
+    "rejected": "rejected", "unavailable_us": "unavailable", "skipped": "skipped", "reread": "read again",
 }  # fmt: skip
 _TIMES: Final = ("unavailable_us", "longest_us", "read_stall_us", "idle_us")
 

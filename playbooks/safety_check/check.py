@@ -290,7 +290,7 @@ class SafetyCheckResult:
 
 
 def prepare(
-    standing: StartPoint, text: str = REMAINING_STEPS, *, steps: tuple[str, str] | None = None, horizon_us: int = -1
+    start: StartPoint, text: str = REMAINING_STEPS, *, steps: tuple[str, str] | None = None, horizon_us: int = -1
 ) -> Question:
     """Parse a question about a session at its start point. ``steps``: text and path of a file with the steps instead.
 
@@ -298,17 +298,17 @@ def prepare(
         PlaybookError: the question has errors.
         StartPointError: there is nothing to ask about.
     """
-    session = standing.session()
+    session = start.session()
     facts = _facts(session)
     if steps is not None:
         found = read_list(*steps, facts, FIRST + 1)
     elif text:
         found = read_question(text, facts, lambda target: _is_down(session, target), FIRST + 1)
     else:
-        found = standing.rest()
+        found = start.rest()
         if not found:
             raise StartPointError(
-                f"{standing.path}: no steps remain; ask about an action, such as 'restart broker(2)'",
+                f"{start.path}: no steps remain; ask about an action, such as 'restart broker(2)'",
                 code="nothing_left_to_do",
             )
     lasting_us, why = _horizon(session, horizon_us)
@@ -335,21 +335,21 @@ def check_question(playbook: Playbook, text: str, steps: tuple[str, str] | None 
 
 
 def ask(
-    standing: StartPoint,
+    start: StartPoint,
     question: Question,
     *,
     seeds: Sequence[int],
     stall_us: int = STALL_US,
     workers: int = 0,
-    tell: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[str], None] = lambda text: None,
 ) -> SafetyCheckResult:
     """Evaluate a question with every seed; the answer does not depend on the number of processes.
 
     Raises:
         SafetyCheckError: it cannot be answered.
     """
-    pairs = run_seeds(standing, question.plan, seeds, workers=workers, tell=tell)
-    return SafetyCheckResult(standing, question, SafetyAnswer(tuple(map(effect, pairs)), stall_us))
+    pairs = run_seeds(start, question.plan, seeds, workers=workers, on_progress=on_progress)
+    return SafetyCheckResult(start, question, SafetyAnswer(tuple(map(effect, pairs)), stall_us))
 
 
 def _limited(step: Step, limit_us: int) -> Step:

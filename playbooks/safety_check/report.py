@@ -49,16 +49,16 @@ class WitnessError(Exception):
     """The worst future cannot be written as an equivalent playbook; the message says why."""
 
 
-def witness(asked: SafetyCheckResult) -> str:
+def witness(result: SafetyCheckResult) -> str:
     """Return the text of the playbook of the worst future.
 
     Raises:
         WitnessError: there is no equivalent playbook.
     """
-    standing, effect = asked.start_point, asked.answer.worst
+    start_point, effect = result.start_point, result.answer.worst
     future = effect.pair.action
-    lines = ["steps:", *_before(standing), *_from_there(standing, asked.question.plan.steps, future)]
-    text = _text(standing, asked, lines, ["expect:", *_expected(effect)])
+    lines = ["steps:", *_before(start_point), *_from_there(start_point, result.question.plan.steps, future)]
+    text = _text(start_point, result, lines, ["expect:", *_expected(effect)])
     found = _run_witness(text)
     if found.digest != future.digest:
         raise WitnessError(f"the playbook of the worst seed has digest {found.digest}, expected {future.digest}")
@@ -72,18 +72,18 @@ def _run_witness(text: str) -> SessionResult:
 # -- the steps ------------------------------------------------------------------------------------------------------
 
 
-def _before(standing: StartPoint) -> list[str]:
+def _before(start: StartPoint) -> list[str]:
     """Return the past steps of the playbook and the operator, each at its position."""
-    playbook = standing.playbook()
-    refused = _refused(standing)
+    playbook = start.playbook()
+    refused = _refused(start)
     lines: list[str] = []
-    actions = list(standing.actions)
-    for number, step in enumerate(playbook.steps[: standing.steps]):
+    actions = list(start.actions)
+    for number, step in enumerate(playbook.steps[: start.steps]):
         while actions and actions[0].steps <= number:
             lines += _operators(actions.pop(0), refused)
         if step.verb == "round":
             continue
-        written = block(step_lines(step, _exactly(step, standing.acted[number])), 2)
+        written = block(step_lines(step, _exactly(step, start.acted[number])), 2)
         lines += _remark(written, refused.get(step_name(step), ""))
     for each in actions:
         lines += _operators(each, refused)
@@ -105,12 +105,10 @@ def _key(at_us: int, executed: int) -> str:
     return f"{OPERATOR} {at_us} {executed}"
 
 
-def _refused(standing: StartPoint) -> dict[str, str]:
+def _refused(start: StartPoint) -> dict[str, str]:
     """Return the refused steps by name and the refused operator actions by position, with the reason."""
-    playbook = standing.playbook()
-    session = Session.start(
-        replace(playbook, steps=playbook.steps[: standing.steps]), seed=standing.seed, open_ended=True
-    )
+    playbook = start.playbook()
+    session = Session.start(replace(playbook, steps=playbook.steps[: start.steps]), seed=start.seed, open_ended=True)
     found: dict[str, str] = {}
 
     def note(operator: str = "") -> None:
@@ -118,12 +116,12 @@ def _refused(standing: StartPoint) -> dict[str, str]:
             if isinstance(event, StepTaken) and event.error:
                 found[operator if event.by == OPERATOR else event.by] = event.error
 
-    for each in standing.actions:
+    for each in start.actions:
         run_to_position(session, each.at_us, each.executed, each.steps)
         note()
         repeat_action(session, each.verb, each.action())
         note(_key(each.at_us, each.executed))
-    run_to_position(session, standing.at_us, standing.executed, standing.steps)
+    run_to_position(session, start.at_us, start.executed, start.steps)
     note()
     asserted = {step_name(step) for step in playbook.steps if step.refused}
     return {name: error for name, error in found.items() if name not in asserted}
@@ -135,9 +133,9 @@ def _exactly(step: Step, place: tuple[int, int]) -> Trigger:
     return Trigger("at", at_us, executed=executed if step.trigger.kind == "when" or step.trigger.executed >= 0 else -1)
 
 
-def _from_there(standing: StartPoint, steps: Sequence[Step], future: Future) -> list[str]:
+def _from_there(start: StartPoint, steps: Sequence[Step], future: Future) -> list[str]:
     """Return the steps that reseed, act, and end the session."""
-    parting = reseeding(standing, future.seed)
+    parting = reseeding(start, future.seed)
     lines = block(step_lines(parting), 2, "from here on one of the simulated futures")
     in_rounds = any(step.verb == "round" for step in steps)
     for step, place in zip(steps, future.acted, strict=False):
@@ -182,40 +180,40 @@ def _expected(effect: SafetyEffect) -> list[str]:
 # -- the file -------------------------------------------------------------------------------------------------------
 
 
-def _text(standing: StartPoint, asked: SafetyCheckResult, steps: list[str], expect: list[str]) -> str:
+def _text(start: StartPoint, result: SafetyCheckResult, steps: list[str], expect: list[str]) -> str:
     """Return the author's file with other steps and expectations, rewritten where it cannot be edited."""
-    own = standing.text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
-    if standing.fragments:
-        own = written_out(own, standing.path, dict(standing.fragments))
+    own = start.text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+    if start.fragments:
+        own = written_out(own, start.path, dict(start.fragments))
     for write in (lambda text: text, lambda text: rewritten(text, PATH, {})):
         try:
-            text = _edited(write(own), standing, steps, expect)
+            text = _edited(write(own), start, steps, expect)
             loads(text, PATH)
         except (EditError, PlaybookError) as error:
             wrong = str(error)
         else:
-            return f"{_head(asked)}{text}"
-    raise WitnessError(f"{standing.path}: the session cannot be written as steps: {wrong}")
+            return f"{_head(result)}{text}"
+    raise WitnessError(f"{start.path}: the session cannot be written as steps: {wrong}")
 
 
-def _edited(text: str, standing: StartPoint, steps: list[str], expect: list[str]) -> str:
-    playbook = standing.playbook()
+def _edited(text: str, start: StartPoint, steps: list[str], expect: list[str]) -> str:
+    playbook = start.playbook()
     text = put(text, "name", scalar(f"{playbook.name.removesuffix(SUFFIX)}{SUFFIX}"))
-    if standing.seed != playbook.seed:
-        text = put(text, "seed", str(standing.seed))
+    if start.seed != playbook.seed:
+        text = put(text, "seed", str(start.seed))
     text = without(text, "profiles", "The answer is for one version only:")
     text = without(text, "vary", "It is one cell of:")
     return replaced(replaced(text, "steps", steps), "expect", expect)
 
 
-def _head(asked: SafetyCheckResult) -> str:
+def _head(result: SafetyCheckResult) -> str:
     """Return the comment about the origin of the file."""
-    asked_of = asked.question.text or "the remaining steps of the playbook"
+    asked_of = result.question.text or "the remaining steps of the playbook"
     lines = [
-        f"Made by floodmark {VERSION}: is it safe to do this at {exact_time_text(asked.start_point.at_us)}?",
+        f"Made by floodmark {VERSION}: is it safe to do this at {exact_time_text(result.start_point.at_us)}?",
         asked_of,
-        f"This is the worst of {len(asked.answer.effects)} seeds: {asked.answer.verdict}.",
-        asked.answer.why,
+        f"This is the worst of {len(result.answer.effects)} seeds: {result.answer.verdict}.",
+        result.answer.why,
     ]
     return "".join(f"# {line}\n" for line in lines if line)
 
@@ -282,9 +280,9 @@ def _spread(spread: SeedSpread) -> str:
     return f"up to {short_seconds(spread.worst)} (median {short_seconds(spread.median)})"
 
 
-def lines(asked: SafetyCheckResult) -> list[str]:
+def lines(result: SafetyCheckResult) -> list[str]:
     """Return the whole answer as lines."""
-    answer, worst = asked.answer, asked.answer.worst
+    answer, worst = result.answer, result.answer.worst
     found = [headline(answer)]
     if answer.why:
         found.append(_line("why", answer.why))
@@ -293,7 +291,7 @@ def lines(asked: SafetyCheckResult) -> list[str]:
     found += [_line(f"stalled (acks={acks_text(acks)})", text) for acks, text in _by_acks(worst)]
     found += _besides(answer)
     found.append(_line("baseline", _baseline(worst)))
-    found.append(_line("horizon", f"{duration_text(asked.question.plan.horizon_us)}: {asked.question.horizon_words}"))
+    found.append(_line("horizon", f"{duration_text(result.question.plan.horizon_us)}: {result.question.horizon_words}"))
     reason = WHY_STALL if answer.stall_us == STALL_US else "as requested"
     found.append(_line("threshold", f"more than {duration_text(answer.stall_us)}: {reason}"))
     seeds = counted(len(answer.effects), "simulated seed")
@@ -367,30 +365,30 @@ def _baseline(effect: SafetyEffect) -> str:
     return f"{stalls}, {lost}" + (f", consumer groups skip {counted(skipped, 'record')}" if skipped else "")
 
 
-def title(asked: SafetyCheckResult, name: str) -> str:
+def title(result: SafetyCheckResult, name: str) -> str:
     """Return the question, with its session and time."""
-    text = f'to "{asked.question.text}"' if asked.question.text else "to continue with the remaining steps"
-    at_us = asked.start_point.at_us
+    text = f'to "{result.question.text}"' if result.question.text else "to continue with the remaining steps"
+    at_us = result.start_point.at_us
     at = f"right before {time_in_seconds(at_us + 1)}" if at_us % 1_000 == 999 else f"at {time_in_seconds(at_us)}"
-    return f"{name}, {at}, after {asked.start_point.executed} events: is it safe {text}?"
+    return f"{name}, {at}, after {result.start_point.executed} events: is it safe {text}?"
 
 
-def to_json(asked: SafetyCheckResult, name: str, witness: str) -> dict[str, Any]:
+def to_json(result: SafetyCheckResult, name: str, witness: str) -> dict[str, Any]:
     """Return the published document."""
-    answer, standing = asked.answer, asked.start_point
+    answer, start_point = result.answer, result.start_point
     return {
         "of": name,
-        "at_us": standing.at_us,
-        "executed": standing.executed,
-        "question": asked.question.text,
-        "steps": [step_text(step) for step in asked.question.plan.steps],
+        "at_us": start_point.at_us,
+        "executed": start_point.executed,
+        "question": result.question.text,
+        "steps": [step_text(step) for step in result.question.plan.steps],
         "verdict": answer.verdict,
         "exit_code": EXIT_CODES[answer.verdict],
         "answer": headline(answer),
         "why": answer.why,
         "seeds": len(answer.effects),
         "worst_seed": answer.worst.seed,
-        "horizon_us": asked.question.plan.horizon_us,
+        "horizon_us": result.question.plan.horizon_us,
         "stall_threshold_us": answer.stall_us,
         "lost": _spread_json(answer.spread_of("lost")),
         "write_stall_us": _spread_json(answer.spread_of("stall_us")),

@@ -92,12 +92,12 @@ class ReadStallMonitor:
     run without a question.
     """
 
-    def __init__(self, books: ClientStats, now_us: int) -> None:
-        self._readable = dict(books.readable)
+    def __init__(self, stats: ClientStats, now_us: int) -> None:
+        self._readable = dict(stats.readable)
         self._groups: dict[str, ReadStalls] = {}
         self._over: dict[GroupPartition, list[tuple[int, int]]] = {}
-        for name, book in books.groups.items():
-            stalls = self._groups[name] = ReadStalls.loaded(book.stalls.save())
+        for name, book in stats.groups.items():
+            stalls = self._groups[name] = ReadStalls.from_saved(book.stalls.save())
             stalls.restart(now_us)
 
     def enter(self, events: Iterable[Any]) -> None:
@@ -280,14 +280,14 @@ class Future:
 class ForkSimulator:
     """Forks of a session at its start point. Every call continues from there and does not affect the others."""
 
-    def __init__(self, standing: StartPoint) -> None:
+    def __init__(self, start: StartPoint) -> None:
         """Run the session up to the start point.
 
         Raises:
             StartPointError: it does not reach the same state again.
         """
-        self.standing = standing
-        self.session: Session = standing.session()
+        self.start_point = start
+        self.session: Session = start.session()
         self._playbook = self.session.playbook
         self._kept = self.session.save()
 
@@ -308,7 +308,7 @@ class ForkSimulator:
     def _go(self, steps: tuple[Step, ...], seed: int, horizon_us: int, end_us: int) -> Future:
         session = self.session_at_start()
         session.switch_playbook(
-            replace(self._playbook, steps=(*self._playbook.steps, reseeding(self.standing, seed), *steps))
+            replace(self._playbook, steps=(*self._playbook.steps, reseeding(self.start_point, seed), *steps))
         )
         cluster, began = session.cluster, len(self._playbook.steps) + 1
         acted: list[tuple[int, int]] = []
@@ -344,11 +344,11 @@ def _advance(session: Session, until_us: int, after: Callable[[], object]) -> No
         after()
 
 
-def reseeding(standing: StartPoint, seed: int) -> Step:
+def reseeding(start: StartPoint, seed: int) -> Step:
     """Return the step that reseeds a future."""
-    exact = standing.executed if standing.pending else -1
+    exact = start.executed if start.pending else -1
     return Step(
-        index=FIRST, where=Position(1, 1), trigger=Trigger("at", standing.at_us, executed=exact), verb="reseed",
+        index=FIRST, where=Position(1, 1), trigger=Trigger("at", start.at_us, executed=exact), verb="reseed",
         name=str(seed), label="0",
     )  # fmt: skip
 
@@ -426,18 +426,18 @@ class FuturePair:
 class SafetyCheckJob(PlaybookJob):
     """Job that evaluates a question with one seed."""
 
-    standing: StartPoint | None = None
+    start_point: StartPoint | None = None
     plan: ActionPlan | None = None
     fork: int = 0
     """Seed of all random draws after the start point."""
 
-    def execute(self, tell: Callable[[JobProgress], None]) -> JobOutcome:
+    def execute(self, on_progress: Callable[[JobProgress], None]) -> JobOutcome:
         """Run both futures; never raises."""
-        assert self.standing is not None
+        assert self.start_point is not None
         assert self.plan is not None
         try:
-            tell(JobProgress(self.standing.at_us, "asking", ""))
-            futures = _futures(self.standing)
+            on_progress(JobProgress(self.start_point.at_us, "asking", ""))
+            futures = _futures(self.start_point)
             action = futures.with_action(self.plan, self.fork)
             return JobOutcome(self, code=OK, found=FuturePair(action, futures.without(self.fork, action.end_us)))
         except (StartPointError, ModelError, PlaybookError) as error:
@@ -452,15 +452,15 @@ _LAST: Final[list[ForkSimulator]] = []
 """Cache of the session at the start point, since a process usually evaluates one point many times."""
 
 
-def _futures(standing: StartPoint) -> ForkSimulator:
-    if not _LAST or _LAST[0].standing != standing:
+def _futures(start: StartPoint) -> ForkSimulator:
+    if not _LAST or _LAST[0].start_point != start:
         _LAST.clear()
-        _LAST.append(ForkSimulator(standing))
+        _LAST.append(ForkSimulator(start))
     return _LAST[0]
 
 
 def run_seeds(
-    standing: StartPoint, plan: ActionPlan, seeds: Sequence[int], *, workers: int = 0, tell: Callable[[str], None]
+    start: StartPoint, plan: ActionPlan, seeds: Sequence[int], *, workers: int = 0, on_progress: Callable[[str], None]
 ) -> tuple[FuturePair, ...]:
     """Evaluate the question with every seed, in that many processes (0: one per core); in the order of the seeds.
 
@@ -468,20 +468,20 @@ def run_seeds(
         SafetyCheckError: a seed has no answer.
         KeyboardInterrupt: it was stopped.
     """
-    jobs = [SafetyCheckJob("", standing.path, standing=standing, plan=plan, fork=seed) for seed in seeds]
+    jobs = [SafetyCheckJob("", start.path, start_point=start, plan=plan, fork=seed) for seed in seeds]
     ended: list[int] = []
 
     def on_end(number: int, outcome: JobOutcome) -> None:
         del outcome
         ended.append(number)
-        tell(f"simulating: {len(ended)} of {len(jobs)} seeds")
+        on_progress(f"simulating: {len(ended)} of {len(jobs)} seeds")
 
-    def on_progress(number: int, progress: JobProgress) -> None:
+    def on_job_progress(number: int, progress: JobProgress) -> None:
         del number, progress
-        tell(f"simulating: {len(ended)} of {len(jobs)} seeds")
+        on_progress(f"simulating: {len(ended)} of {len(jobs)} seeds")
 
     outcomes = run_all(
-        jobs, workers=workers, on_end=on_end, on_progress=on_progress, stop_after=lambda outcome: outcome.code != OK
+        jobs, workers=workers, on_end=on_end, on_progress=on_job_progress, stop_after=lambda outcome: outcome.code != OK
     )
     _LAST.clear()
     if any(each.code == INTERRUPTED for each in outcomes):

@@ -29,7 +29,7 @@ _FOREVER: Final = 1 << 62
 LATEST_US: Final = 3_600_000_000
 """Latest start point in a session without an end, to limit the run time."""
 
-Tell = Callable[[str], None]
+ProgressText = Callable[[str], None]
 """Progress callback."""
 
 
@@ -115,7 +115,9 @@ class StartPoint:
         return trigger
 
 
-def of_playbook(playbook: Playbook, seed: int, at: TimePoint, tell: Tell = lambda text: None) -> StartPoint:
+def of_playbook(
+    playbook: Playbook, seed: int, at: TimePoint, on_progress: ProgressText = lambda text: None
+) -> StartPoint:
     """Return a session of a playbook at a point in time; by default right before its first step acts.
 
     Raises:
@@ -131,7 +133,7 @@ def of_playbook(playbook: Playbook, seed: int, at: TimePoint, tell: Tell = lambd
         if not session.advance(session.cluster.now_us + SLICE_US):
             break
         session.drain()
-        tell(f"searching the first step: at {duration_text(session.cluster.now_us)}")
+        on_progress(f"searching the first step: at {duration_text(session.cluster.now_us)}")
     if first and acted:
         bare = Session.start(replace(playbook, steps=(), expectations=(), grid=None), seed=seed, open_ended=True)
         run_to_position(bare, *acted[0], 0)
@@ -140,11 +142,11 @@ def of_playbook(playbook: Playbook, seed: int, at: TimePoint, tell: Tell = lambd
         raise StartPointError(
             f"{playbook.path}: its first step never acts; set a time with --at", code="first_step_never_acts"
         )
-    _go(session, wanted, tell)
+    _go(session, wanted, on_progress)
     return _stood(playbook, seed, (), acted, session)
 
 
-def of_session(recorded: RecordedSession, at: TimePoint, tell: Tell = lambda text: None) -> StartPoint:
+def of_session(recorded: RecordedSession, at: TimePoint, on_progress: ProgressText = lambda text: None) -> StartPoint:
     """Return a recorded session at a point in time; by default where it begins to settle, or where the recording ends.
 
     Raises:
@@ -153,7 +155,7 @@ def of_session(recorded: RecordedSession, at: TimePoint, tell: Tell = lambda tex
         SessionError: the recording lacks the data for a replay.
         PlaybookError: the session's playbook is not valid in this version.
     """
-    comparison = begin(recorded, lambda done, total: tell(f"replaying: {done} of {total} events"))
+    comparison = begin(recorded, lambda done, total: on_progress(f"replaying: {done} of {total} events"))
     session = comparison.session
     if not isinstance(session, Session):
         raise SessionError(f"{recorded.path} has manual steps, so no time", code="stepped_by_hand")
@@ -163,7 +165,7 @@ def of_session(recorded: RecordedSession, at: TimePoint, tell: Tell = lambda tex
     else:
         _within(recorded, at)
         actions = _to_a_place(recorded, comparison, at)
-        _go(session, at, tell, comparison)
+        _go(session, at, on_progress, comparison)
     source = playbook_of(recorded)
     return _stood(source, recorded.start.seed, actions, acted, session)
 
@@ -215,7 +217,7 @@ def _watched(session: Session) -> list[tuple[int, int]]:
     return acted
 
 
-def _go(session: Session, at: TimePoint, tell: Tell, comparison: ReplayComparison | None = None) -> None:
+def _go(session: Session, at: TimePoint, on_progress: ProgressText, comparison: ReplayComparison | None = None) -> None:
     """Run to a point in time; a recording that ends earlier is continued beyond its end."""
     cluster = session.cluster
     running = True
@@ -233,7 +235,7 @@ def _go(session: Session, at: TimePoint, tell: Tell, comparison: ReplayCompariso
         if comparison is not None and not comparison.done:
             comparison.compare(fresh)
         of = f" of {duration_text(at.us)}" if at.us >= 0 else f", {cluster.executed} of {at.executed} events"
-        tell(f"replaying: at {duration_text(cluster.now_us)}{of}")
+        on_progress(f"replaying: at {duration_text(cluster.now_us)}{of}")
         if at.us < 0:
             _not_too_far(TimePoint(us=cluster.now_us))
         if cluster.now_us == at.us:

@@ -28,6 +28,12 @@ FINAL_READ_COLUMNS: Final = {"stint": "log_branch"}
 """Column of ``final_read.parquet`` in format 1 → its name in format 2."""
 
 _RESULT: Final = {"books": "ledger_by_partition", "overdue": "liveness_violations", "unjudged": "pending_liveness"}
+_LEDGER: Final = {"undone": "acked_aborted", "leaked": "aborted_committed"}
+"""Key of the ledger in format 1 → its name in format 2."""
+_FINDINGS: Final = {"undone": "acked-aborted", "leaked": "aborted-committed"}
+"""Kind of a finding in format 1 → its name in format 2."""
+PROPERTIES: Final = {"parked-requests": "delayed-requests"}
+"""Name of a liveness property in format 1 → its name in format 2."""
 _IN_LISTS: Final[dict[str, dict[str, str]]] = {
     "pending_liveness": {"owed_us": "pending_us", "missing_us": "remaining_us"},
     "stuck": {"why": "reason", "what_releases": "released_by"},
@@ -60,6 +66,16 @@ def current_result(result: Mapping[str, Any]) -> dict[str, Any]:
     for key, names in _IN_LISTS.items():
         if isinstance(found.get(key), list):
             found[key] = [_renamed(each, names) if isinstance(each, dict) else each for each in found[key]]
+    if isinstance(found.get("ledger"), dict):
+        found["ledger"] = _renamed(found["ledger"], _LEDGER)
+    for key, field, names in (
+        ("findings", "kind", _FINDINGS),
+        ("liveness_violations", "property", PROPERTIES),
+        ("pending_liveness", "property", PROPERTIES),
+    ):
+        for entry in found[key] if isinstance(found.get(key), list) else ():
+            if isinstance(entry, dict) and entry.get(field) in list(names):
+                entry[field] = names[entry[field]]
     for finding in found["findings"] if isinstance(found.get("findings"), list) else ():
         if isinstance(finding, dict) and isinstance(finding.get("chain"), list):
             finding["chain"] = [_chain_entry(each) if isinstance(each, dict) else each for each in finding["chain"]]

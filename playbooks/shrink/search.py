@@ -166,13 +166,13 @@ class DraftSearch:
         best: BestDraft,
         bench: CandidateRunner,
         budget: Budget | None = None,
-        tell: Callable[["DraftSearch", str], None] | None = None,
+        on_progress: Callable[["DraftSearch", str], None] | None = None,
     ) -> None:
         self.best = best
         self._been = {digest(best.draft.text())}
         self.bench = bench
         self.budget = budget or Budget()
-        self._tell = tell or (lambda search, name: None)
+        self._on_progress = on_progress or (lambda search, name: None)
 
     def verdict_of(self, draft: Draft, *, whole: bool = False) -> CandidateVerdict:
         """Return the verdict on a draft, whatever the budget."""
@@ -180,7 +180,7 @@ class DraftSearch:
         name = digest(text)
         return self.bench.answer(self.bench.submit(f"{name} whole" if whole else name, text, whole=whole))
 
-    def sweep(self, tally: EditCount, sites: Sweep) -> bool:
+    def sweep(self, edit_count: EditCount, sites: Sweep) -> bool:
         """Try all edits, each repeatedly as long as it succeeds; return whether any did.
 
         Raises:
@@ -188,13 +188,13 @@ class DraftSearch:
         """
         done: set[str] = set()
         kept = False
-        while self._first(tally, sites, done):
-            tally.kept += 1
+        while self._first(edit_count, sites, done):
+            edit_count.kept += 1
             kept = True
-            self._tell(self, tally.name)
+            self._on_progress(self, edit_count.name)
         return kept
 
-    def _first(self, tally: EditCount, sites: Sweep, done: set[str]) -> bool:
+    def _first(self, edit_count: EditCount, sites: Sweep, done: set[str]) -> bool:
         """Adopt the first candidate that still fails, mark earlier edits as done, and return whether there is one."""
         upcoming = _upcoming(sites(self.best), done)
         window: deque[tuple[str, Draft | None, Ticket | None]] = deque()
@@ -207,7 +207,7 @@ class DraftSearch:
                 site, draft, ticket = window.popleft()
                 if draft is None:
                     done.add(site)
-                elif ticket is not None and self._holds(tally, draft, ticket):
+                elif ticket is not None and self._holds(edit_count, draft, ticket):
                     return True
         finally:
             self.bench.drop([ticket for _site, _draft, ticket in window if ticket is not None])
@@ -220,9 +220,9 @@ class DraftSearch:
         name = digest(text)
         return (site, draft, self.bench.submit(name, text)) if name not in self._been else (site, draft, None)
 
-    def _holds(self, tally: EditCount, draft: Draft, ticket: Ticket) -> bool:
+    def _holds(self, edit_count: EditCount, draft: Draft, ticket: Ticket) -> bool:
         """Return whether a candidate still fails, without the steps that it makes impossible; it is the best then."""
-        verdict = self._answer(tally, ticket)
+        verdict = self._answer(edit_count, ticket)
         for _ in range(REPAIRS):
             if not verdict.held:
                 return False
@@ -233,14 +233,14 @@ class DraftSearch:
                 return True
             draft = draft.without(sorted(wrong))
             text = draft.text()
-            verdict = self._answer(tally, self.bench.submit(digest(text), text))
+            verdict = self._answer(edit_count, self.bench.submit(digest(text), text))
         return False
 
-    def _answer(self, tally: EditCount, ticket: Ticket) -> CandidateVerdict:
+    def _answer(self, edit_count: EditCount, ticket: Ticket) -> CandidateVerdict:
         self.budget.check(self.bench.runs)
         verdict = self.bench.answer(ticket)
-        tally.tried += verdict.state != INVALID
-        self._tell(self, "")
+        edit_count.tried += verdict.state != INVALID
+        self._on_progress(self, "")
         return verdict
 
 

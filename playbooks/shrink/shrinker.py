@@ -605,10 +605,10 @@ def shrink(
     found: ShrinkTarget,
     bench: CandidateRunner,
     budget: Budget | None = None,
-    tell: Callable[[DraftSearch, str], None] | None = None,
+    on_progress: Callable[[DraftSearch, str], None] | None = None,
 ) -> ShrinkResult:
     """Run the passes until none makes the session any smaller, or the budget is used up, or Ctrl-C."""
-    search = DraftSearch(BestDraft(found.draft, found.verdict), bench, budget, tell)
+    search = DraftSearch(BestDraft(found.draft, found.verdict), bench, budget, on_progress)
     book = _Passes(search)
     needed: tuple[tuple[int, tuple[str, ...]], ...] = ()
     try:

@@ -243,11 +243,11 @@ class WhatIfBranch:
     then = None
 
     def __init__(
-        self, branch: "Branch", place: SessionPosition, fault_records: tuple[TimelineAction, ...], other: Session
+        self, branch: "Branch", position: SessionPosition, fault_records: tuple[TimelineAction, ...], other: Session
     ) -> None:
-        """``other`` is the branch to compare with, at position ``place``, after the actions ``fault_records``."""
+        """``other`` is the branch to compare with, at position ``position``, after the actions ``fault_records``."""
         self.branch = branch
-        self.until_us = place.at_us
+        self.until_us = position.at_us
         """Virtual time at which it is complete."""
         self.beside = branch.parent
         """Lost or missing records of the other branch."""
@@ -255,7 +255,7 @@ class WhatIfBranch:
         """Number of the operator's actions that were refused here."""
         self._left = list(fault_records)
         if other.settles_us >= 0 and all(fault_record.verb != SETTLE for fault_record in fault_records):
-            began = place._replace(at_us=other.settles_us)
+            began = position._replace(at_us=other.settles_us)
             self._left.append(TimelineAction(began, SETTLE, _HEALING))  # a live session does not settle by itself
         self._harmed_there = _harmed(other)
 
@@ -349,26 +349,26 @@ class Branch:
         """Return the viewed position, and the operator's actions up to it."""
         return self.session.timeline.so_far(past=self.session.in_past)
 
-    def untouched_at(self, place: SessionPosition, fault_records: int) -> bool:
+    def untouched_at(self, position: SessionPosition, fault_records: int) -> bool:
         """Return whether it is still at that position, after this many actions."""
         here, done = self.session.timeline.so_far()
-        return here == place and len(done) == fault_records
+        return here == position and len(done) == fault_records
 
 
 class GrowingBranch:
     """Branch that is being built, up to the position where it forks from its parent."""
 
     def __init__(
-        self, branch: Branch, place: SessionPosition, fault_records: tuple[TimelineAction, ...], then: Action | None
+        self, branch: Branch, position: SessionPosition, fault_records: tuple[TimelineAction, ...], then: Action | None
     ) -> None:
         self.branch = branch
         self.then = then
         """First action of the operator in it."""
-        self.until_us = place.at_us
+        self.until_us = position.at_us
         """Virtual time at which it is complete."""
         self.beside: Branch | None = None
         """Position of the fork."""
-        self._place = place
+        self._place = position
         self._left = list(fault_records)
 
     def words(self, result: str) -> str:
@@ -507,26 +507,26 @@ class Branches:
         return self.growing
 
     def _grow(
-        self, place: SessionPosition, fault_records: tuple[TimelineAction, ...], began: str, then: Action | None
+        self, position: SessionPosition, fault_records: tuple[TimelineAction, ...], began: str, then: Action | None
     ) -> GrowingBranch:
         self._check()
         self.current.session.check_branch()
-        self.growing = growing = GrowingBranch(self._begin(place, began), place, fault_records, then)
+        self.growing = growing = GrowingBranch(self._begin(position, began), position, fault_records, then)
         self._share_memory()
         return growing
 
-    def _begin(self, place: SessionPosition, began: str, playbook: Playbook | None = None) -> Branch:
+    def _begin(self, position: SessionPosition, began: str, playbook: Playbook | None = None) -> Branch:
         """Start a branch that forks from the viewed one at that position."""
         old, letter = self.current, LETTERS[len(self._all) - 1]
         recorder, recorded = old.recorder or self._beside, old.session.recorded
         if recorder is not None:
             parent = recorded.start.session_id if recorded is not None else recorder.session_id
-            recorder = recorder.of_branch(BranchOrigin(letter, parent, place.at_us))
+            recorder = recorder.of_branch(BranchOrigin(letter, parent, position.at_us))
         try:
             session = _another(old.live, recorder, playbook, goes_on=recorded is not None)
         except (ModelError, RecordingError) as error:
             raise BranchError(str(error), code="not_started") from None
-        return Branch(letter, HistoryView(session), old, place, began)
+        return Branch(letter, HistoryView(session), old, position, began)
 
     def _check(self) -> None:
         if self.growing is not None:

@@ -375,8 +375,8 @@ def _run(past: Session, until_us: int, events: int) -> int:
     return past.cluster.executed - before
 
 
-def move_to_position(past: Session, place: SessionPosition) -> None:
+def move_to_position(past: Session, position: SessionPosition) -> None:
     """Bring a session to the position of another one with the same history, as far as possible."""
-    run_to_position(past, place.at_us, place.executed, place.steps)
-    if position_of(past) != place:  # a phase began, or steps were cancelled, without an event
-        past.advance(place.at_us)
+    run_to_position(past, position.at_us, position.executed, position.steps)
+    if position_of(past) != position:  # a phase began, or steps were cancelled, without an event
+        past.advance(position.at_us)

@@ -23,7 +23,7 @@ from playbooks.campaign.store import PARTS, RUNS, CampaignWorkload, rows_of_line
 from playbooks.campaign.workloads.fuzz_workload import FuzzPlanError, read_plan
 from playbooks.fuzz.protocol_states import STEADY
 from spark_report.spark.errors import ReportError
-from spark_report.spark.session import Started, cancel, cores, failures_converted, shares_this_python, start
+from spark_report.spark.session import RunningSpark, cancel, cores, failures_converted, shares_this_python, start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -211,7 +211,7 @@ class FinishedRuns:
     """Names of files that could not be read, and were renamed."""
     _seen: set[str] = field(default_factory=set)
 
-    def look(self) -> None:
+    def read_new_files(self) -> None:
         """Read the new files."""
         for path in sorted(self.folder.glob("*.parquet")):
             if path.name in self._seen:
@@ -333,7 +333,7 @@ class CampaignJob:
         folder, landed = self._wanted.folder, self.landed
         if (folder / RUNS).is_file():
             landed.take(list(rows_of_lines(folder / RUNS).values()))
-        landed.look()
+        landed.read_new_files()
         for name in landed.damaged:
             self._stage(f"set aside: {folder / PARTS / name} cannot be read; its runs are repeated")
         if landed.done.count:
@@ -354,11 +354,11 @@ class CampaignJob:
         return seconds
 
     @contextlib.contextmanager
-    def _spark(self) -> Iterator[Started]:
+    def _spark(self) -> Iterator[RunningSpark]:
         wanted = self._wanted
         with contextlib.ExitStack() as stack:
             if wanted.spark is not None:
-                started = Started(wanted.spark, "given", None)
+                started = RunningSpark(wanted.spark, "given", None)
             else:
                 self._stage("starting Spark")
                 started = stack.enter_context(start(wanted.master, memory=wanted.memory))
@@ -378,7 +378,7 @@ class CampaignJob:
                 return
             before = landed.done.count
             self._wave(spark, pieces, seconds, slots)
-            landed.look()
+            landed.read_new_files()
             if landed.done.count == before and not self.interrupted:
                 raise ReportError(
                     f"{landed.folder}: found no files of the executors, expected a directory shared with them",
@@ -416,7 +416,7 @@ class CampaignJob:
         printed = before
         while not over.wait(LOOK_SECONDS):
             with contextlib.suppress(OSError):
-                self.landed.look()
+                self.landed.read_new_files()
             done = self.landed.done.count
             if done == printed:
                 continue

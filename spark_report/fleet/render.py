@@ -12,7 +12,7 @@ from cluster_model.util.quantities import counted, rounded_duration, thousands
 from playbooks.text import escaped, printable, table_text
 from spark_report.fleet.sources import Source
 from spark_report.fleet.tables import ANY, SURPRISING
-from spark_report.input.sessions import SetAside
+from spark_report.input.sessions import SkippedDirectory
 from spark_report.model.format import three_figures
 from spark_report.model.report import Tone, first_reasons
 from spark_report.render.charts import ALARM, CALM, LINES, WARNING, Figure, chart_text
@@ -38,7 +38,7 @@ class FleetModel:
     errors: Mapping[str, int]
     """Fleet → number of runs with an internal error."""
     tables: Mapping[str, list[Row]]
-    set_aside: tuple[SetAside, ...] = ()
+    set_aside: tuple[SkippedDirectory, ...] = ()
 
     @property
     def several(self) -> bool:
@@ -77,17 +77,17 @@ def rate(row: Row) -> str:
     return f"{percent(row['probability'])} ({low} to {high})"
 
 
-def verdict(story: FleetModel) -> tuple[Tone, str]:
+def verdict(model: FleetModel) -> tuple[Tone, str]:
     """Return the severity of a fleet report, and its result in one sentence."""
-    if story.worse:
-        keys = ", ".join(dict.fromkeys(row["key"] for row in story.worse))
-        return "alarm", f"Worse than {story.baseline}: {keys}."
+    if model.worse:
+        keys = ", ".join(dict.fromkeys(row["key"] for row in model.worse))
+        return "alarm", f"Worse than {model.baseline}: {keys}."
     parts: list[str] = []
     tone: Tone = "calm"
-    for fleet in story.shown:
-        odd = story.summed(fleet, SURPRISING)
-        found = story.findings(fleet)
-        runs = counted(story.runs.get(fleet, 0) - story.errors.get(fleet, 0), "run")
+    for fleet in model.shown:
+        odd = model.summed(fleet, SURPRISING)
+        found = model.findings(fleet)
+        runs = counted(model.runs.get(fleet, 0) - model.errors.get(fleet, 0), "run")
         if odd is not None:
             tone = "alarm"
             text = f"surprising findings in {rate(odd)} of {runs}"
@@ -99,41 +99,41 @@ def verdict(story: FleetModel) -> tuple[Tone, str]:
         else:
             text = f"nothing found in {runs}"
         parts.append(f"{fleet}: {text}")
-    against = f" Nothing is worse than in {story.baseline}." if story.baseline else ""
+    against = f" Nothing is worse than in {model.baseline}." if model.baseline else ""
     return tone, "; ".join(parts) + "." + against
 
 
-def sentences(story: FleetModel) -> list[str]:
+def sentences(model: FleetModel) -> list[str]:
     """Return the summary sentences."""
-    return [line for fleet in story.shown for line in _of_fleet(story, fleet)]
+    return [line for fleet in model.shown for line in _of_fleet(model, fleet)]
 
 
-def _of_fleet(story: FleetModel, fleet: str) -> list[str]:
-    lead = f"{fleet}: " if len(story.shown) > 1 else ""
-    worst = next(iter(sorted(story.findings(fleet), key=lambda row: (bool(row["expected"]), -row["low"]))), None)
+def _of_fleet(model: FleetModel, fleet: str) -> list[str]:
+    lead = f"{fleet}: " if len(model.shown) > 1 else ""
+    worst = next(iter(sorted(model.findings(fleet), key=lambda row: (bool(row["expected"]), -row["low"]))), None)
     lines = []
     if worst is not None:
         what = "expected" if worst["expected"] else "surprising"
         lines.append(f"Most likely {what}: {worst['key']}, {rate(worst)} of the runs, as in run {worst['run']}.")
-    lines += _times(story, fleet)
-    pair = next((row for row in _own(story, "fleet_pairs", fleet) if row["key"] == _worst_key(story, fleet)), None)
+    lines += _times(model, fleet)
+    pair = next((row for row in _own(model, "fleet_pairs", fleet) if row["key"] == _worst_key(model, fleet)), None)
     if pair is not None and pair["lift"] > 1:
         lines.append(
             f"Most dangerous together: {pair['one']} and {pair['other']}, {rate(pair)} of "
             f"{counted(pair['runs'], 'run')} with both, {pair['lift']:.1f} times the overall rate."
         )
-    ranked = _own(story, "fleet_settings", fleet)
+    ranked = _own(model, "fleet_settings", fleet)
     if len(ranked) > 1:
         best, last = ranked[0], ranked[-1]
         lines.append(f"Best settings: {chosen(best)}. Worst: {chosen(last)}, as in run {last['run']}.")
-    broken = story.errors.get(fleet, 0)
+    broken = model.errors.get(fleet, 0)
     if broken:
         lines.append(f"{counted(broken, 'run')} ended with an internal error; other probabilities do not include them.")
     return [lead + line for line in lines]
 
 
-def _times(story: FleetModel, fleet: str) -> list[str]:
-    found = {row["quantile"]: row for row in _own(story, "fleet_times", fleet) if row["measure"] == "recovery_us"}
+def _times(model: FleetModel, fleet: str) -> list[str]:
+    found = {row["quantile"]: row for row in _own(model, "fleet_times", fleet) if row["measure"] == "recovery_us"}
     if not found:
         return []
     times = ", ".join(f"{name} {when(row['value_us'])}" for name, row in found.items())
@@ -152,12 +152,12 @@ def when(value_us: int | None) -> str:
     return "never" if value_us is None else rounded_duration(value_us)
 
 
-def _worst_key(story: FleetModel, fleet: str) -> str:
-    return SURPRISING if story.summed(fleet, SURPRISING) is not None else ANY
+def _worst_key(model: FleetModel, fleet: str) -> str:
+    return SURPRISING if model.summed(fleet, SURPRISING) is not None else ANY
 
 
-def _own(story: FleetModel, table: str, fleet: str) -> list[Row]:
-    return [row for row in story.tables[table] if row["fleet"] == fleet]
+def _own(model: FleetModel, table: str, fleet: str) -> list[Row]:
+    return [row for row in model.tables[table] if row["fleet"] == fleet]
 
 
 def ordered(tables: Mapping[str, Sequence[Row]]) -> dict[str, list[Row]]:
@@ -186,12 +186,12 @@ _ROW_PX: Final = 26
 _SECOND: Final = 1_000_000
 
 
-def findings_chart(story: FleetModel) -> Figure | None:
+def findings_chart(model: FleetModel) -> Figure | None:
     """Return a chart with a dot and interval for each finding; None without findings."""
-    rows = [row for row in story.tables["fleet_findings"] if row["key"] not in SUMS][:MOST_BARS]
+    rows = [row for row in model.tables["fleet_findings"] if row["key"] not in SUMS][:MOST_BARS]
     if not rows:
         return None
-    labels = [_label(story, row["fleet"], row["key"]) for row in rows]
+    labels = [_label(model, row["fleet"], row["key"]) for row in rows]
     odd = {"color": ALARM, "size": 10, "symbol": "circle"}
     known = {"color": WARNING, "size": 10, "symbol": "diamond"}
     traces = [
@@ -201,19 +201,19 @@ def findings_chart(story: FleetModel) -> Figure | None:
     return _laid_out(traces, labels, "share of the runs, with its 95 % interval, %")
 
 
-def ranking_chart(story: FleetModel) -> Figure | None:
+def ranking_chart(model: FleetModel) -> Figure | None:
     """Return a chart with a dot and interval for each combination of settings; None if there is only one."""
-    rows = story.tables["fleet_settings"][:MOST_BARS]
+    rows = model.tables["fleet_settings"][:MOST_BARS]
     if len(rows) < 2:
         return None
-    labels = [_label(story, row["fleet"], chosen(row)) for row in rows]
+    labels = [_label(model, row["fleet"], chosen(row)) for row in rows]
     trace = _dots("any finding", {"color": CALM, "size": 10, "symbol": "circle"}, rows, [True] * len(rows))
     return _laid_out([trace], labels, "share of the runs with any finding, with its 95 % interval, %")
 
 
-def recovery_chart(story: FleetModel) -> Figure | None:
+def recovery_chart(model: FleetModel) -> Figure | None:
     """Return a chart with the quantiles of recovery times and longest outages; None without any."""
-    rows = [row for row in story.tables["fleet_times"] if row["measure"] != "unavailable_us"]
+    rows = [row for row in model.tables["fleet_times"] if row["measure"] != "unavailable_us"]
     if not rows:
         return None
     words = {"recovery_us": "recovery", "longest_unavailable_us": "longest outage"}
@@ -231,7 +231,7 @@ def recovery_chart(story: FleetModel) -> Figure | None:
                       for _place, row in known],
     }  # fmt: skip
     labels = [
-        f"{_label(story, row['fleet'], words[row['measure']])}, {row['quantile']}"
+        f"{_label(model, row['fleet'], words[row['measure']])}, {row['quantile']}"
         + (" never" if row["value_us"] is None else "")
         for row in rows
     ]
@@ -265,8 +265,8 @@ def _laid_out(traces: list[Figure], labels: list[str], title: str) -> Figure:
     return {"data": traces, "layout": layout}
 
 
-def _label(story: FleetModel, fleet: str, what: str) -> str:
-    return f"{fleet}: {what}" if story.several else what
+def _label(model: FleetModel, fleet: str, what: str) -> str:
+    return f"{fleet}: {what}" if model.several else what
 
 
 # The tables of a fleet report as text, the same in HTML, in a terminal and in Markdown.
@@ -281,16 +281,16 @@ _MEASURES: Final = {
 Columns = dict[str, Callable[[Row], Any]]
 
 
-def views(story: FleetModel, *, short: bool = False) -> list[View]:
+def views(model: FleetModel, *, short: bool = False) -> list[View]:
     """Return all tables that have rows, the most important first; ``short`` leaves out commands for a terminal."""
-    made = [changes_view(story), findings_view(story), recovery_view(story), pairs_view(story), ranking_view(story)]
+    made = [changes_view(model), findings_view(model), recovery_view(model), pairs_view(model), ranking_view(model)]
     return [_narrowed(each) if short else each for each in made if each]
 
 
-def changes_view(story: FleetModel) -> View:
+def changes_view(model: FleetModel) -> View:
     """Return the changes against the baseline, significant ones first."""
     columns: Columns = {
-        **_fleet(story),
+        **_fleet(model),
         "finding": lambda row: row["key"],
         "change": lambda row: row["change"],
         "before": lambda row: percent(row["before"]),
@@ -298,40 +298,40 @@ def changes_view(story: FleetModel) -> View:
         "difference": _difference,
         **_run(),
     }
-    title = f"Against {story.baseline}"
-    return view("fleet_changes", title, story.tables.get("fleet_changes", []), columns, "before|now|difference|run")
+    title = f"Against {model.baseline}"
+    return view("fleet_changes", title, model.tables.get("fleet_changes", []), columns, "before|now|difference|run")
 
 
-def findings_view(story: FleetModel) -> View:
+def findings_view(model: FleetModel) -> View:
     """Return the probability of each finding."""
     columns: Columns = {
-        **_fleet(story),
+        **_fleet(model),
         "finding": lambda row: _sum_words(row["key"]),
         "runs": lambda row: f"{thousands(row['hits'])} of {thousands(row['runs'])}",
         "probability": rate,
         "expected": lambda row: "" if row["key"] in SUMS else row["expected"] or "SURPRISING",
         **_run(),
     }
-    return view("fleet_findings", "Findings", story.tables["fleet_findings"], columns, "runs|probability|run")
+    return view("fleet_findings", "Findings", model.tables["fleet_findings"], columns, "runs|probability|run")
 
 
-def recovery_view(story: FleetModel) -> View:
+def recovery_view(model: FleetModel) -> View:
     """Return the quantiles of recovery times and outages."""
     columns: Columns = {
-        **_fleet(story),
+        **_fleet(model),
         "measure": lambda row: _MEASURES[row["measure"]],
         "quantile": lambda row: row["quantile"],
         "time": lambda row: when(row["value_us"]),
         "never": lambda row: row["never"] or "",
         **_run(),
     }
-    return view("fleet_times", "Recovery times and outages", story.tables["fleet_times"], columns, "time|never|run")
+    return view("fleet_times", "Recovery times and outages", model.tables["fleet_times"], columns, "time|never|run")
 
 
-def pairs_view(story: FleetModel) -> View:
+def pairs_view(model: FleetModel) -> View:
     """Return pairs of faults with a high rate of findings."""
     columns: Columns = {
-        **_fleet(story),
+        **_fleet(model),
         "faults": lambda row: f"{row['one']} + {row['other']}",
         "finding": lambda row: _sum_words(row["key"]),
         "runs": lambda row: f"{thousands(row['hits'])} of {thousands(row['runs'])}",
@@ -339,17 +339,17 @@ def pairs_view(story: FleetModel) -> View:
         "lift": lambda row: f"{row['lift']:.2f}",
         **_run(),
     }
-    rows = sorted(story.tables["fleet_pairs"], key=lambda row: (row["fleet"], row["key"] not in SUMS, row["key"]))
+    rows = sorted(model.tables["fleet_pairs"], key=lambda row: (row["fleet"], row["key"] not in SUMS, row["key"]))
     return view("fleet_pairs", "Dangerous pairs of faults", rows, columns, "runs|probability|lift|run")
 
 
-def ranking_view(story: FleetModel) -> View:
+def ranking_view(model: FleetModel) -> View:
     """Return the combinations of settings, the best first; empty if there is only one."""
-    rows = story.tables["fleet_settings"]
+    rows = model.tables["fleet_settings"]
     rows = rows if len(rows) > 1 else []
     columns: Columns = {
         "rank": lambda row: row["rank"],
-        **_fleet(story),
+        **_fleet(model),
         "settings": chosen,
         "runs": lambda row: thousands(row["runs"]),
         "surprising": lambda row: thousands(row["surprising_hits"]),
@@ -362,8 +362,8 @@ def ranking_view(story: FleetModel) -> View:
     return view("fleet_settings", "Settings, best first", rows, columns, numeric)
 
 
-def _fleet(story: FleetModel) -> Columns:
-    return {"fleet": lambda row: row["fleet"]} if story.several else {}
+def _fleet(model: FleetModel) -> Columns:
+    return {"fleet": lambda row: row["fleet"]} if model.several else {}
 
 
 def _run(name: str = "run") -> Columns:
@@ -403,42 +403,42 @@ _NOTES: Final = {
 }
 
 
-def html_page(story: FleetModel) -> str:
+def html_page(model: FleetModel) -> str:
     """Return the fleet report as an HTML page."""
-    tone, headline = verdict(story)
+    tone, headline = verdict(model)
     return (
         environment()
         .get_template("fleet.html.j2")
         .render(
             verdict=headline,
             tone=tone,
-            sentences=sentences(story),
-            facts=_facts(story),
-            sections=_sections(story),
-            set_aside=first_reasons(story.set_aside, HTML_MOST_ROWS),
+            sentences=sentences(model),
+            facts=_facts(model),
+            sections=_sections(model),
+            set_aside=first_reasons(model.set_aside, HTML_MOST_ROWS),
             most_rows=HTML_MOST_ROWS,
         )
     )
 
 
-def _facts(story: FleetModel) -> list[tuple[str, str]]:
+def _facts(model: FleetModel) -> list[tuple[str, str]]:
     facts = []
-    for source in story.sources:
-        runs = f"{thousands(story.runs.get(source.name, 0))} runs of {source.words}"
-        facts.append((f"{source.name}{' (baseline)' if source.name == story.baseline else ''}", runs))
+    for source in model.sources:
+        runs = f"{thousands(model.runs.get(source.name, 0))} runs of {source.words}"
+        facts.append((f"{source.name}{' (baseline)' if source.name == model.baseline else ''}", runs))
         if source.only:
             facts.append(("repeat a run", f"{source.only} RUN"))
     return facts
 
 
-def _sections(story: FleetModel) -> list[dict[str, Any]]:
+def _sections(model: FleetModel) -> list[dict[str, Any]]:
     drawn = {
-        "fleet_findings": findings_chart(story),
-        "fleet_times": recovery_chart(story),
-        "fleet_settings": ranking_chart(story),
+        "fleet_findings": findings_chart(model),
+        "fleet_times": recovery_chart(model),
+        "fleet_settings": ranking_chart(model),
     }
     made = []
-    for each in views(story):
+    for each in views(model):
         figure = drawn.get(each.name)
         made.append(
             {
@@ -458,16 +458,16 @@ MARKDOWN_MOST_ROWS: Final = 20
 _SIGNS: Final = {"calm": "✓", "warning": "!", "alarm": "✗"}
 
 
-def markdown_page(story: FleetModel) -> str:
+def markdown_page(model: FleetModel) -> str:
     """Return the fleet report as Markdown."""
-    tone, headline = verdict(story)
-    parts = [f"## {_SIGNS[tone]} {escaped(headline)}", "\n".join(f"- {escaped(line)}" for line in sentences(story))]
-    for each in views(story):
+    tone, headline = verdict(model)
+    parts = [f"## {_SIGNS[tone]} {escaped(headline)}", "\n".join(f"- {escaped(line)}" for line in sentences(model))]
+    for each in views(model):
         cells = [_cells(each.columns, row) for row in each.rows[:MARKDOWN_MOST_ROWS]]
         more = each.count - MARKDOWN_MOST_ROWS
         rest = f"\n\nand {more:,} more" if more > 0 else ""
         parts.append(f"### {each.title}\n\n{table_text(each.columns, cells, str)}{rest}")
-    parts.append("\n".join(f"- {escaped(source.name)}: {escaped(source.words)}" for source in story.sources))
+    parts.append("\n".join(f"- {escaped(source.name)}: {escaped(source.words)}" for source in model.sources))
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
@@ -489,25 +489,25 @@ _LEAST: Final = 12
 _FOLDS: Final = ("finding", "settings", "faults", "fleet")
 
 
-def show_in_terminal(console: Console, story: FleetModel) -> None:
+def show_in_terminal(console: Console, model: FleetModel) -> None:
     """Print the fleet report. Names are escaped: they are never interpreted as markup or control codes."""
-    tone, headline = verdict(story)
+    tone, headline = verdict(model)
     console.print(_plain(headline, _STYLES[tone]))
-    for line in sentences(story):
+    for line in sentences(model):
         console.print(_plain(f"  {line}"))
-    for each in views(story, short=True):
+    for each in views(model, short=True):
         console.print()
         console.print(_plain(each.title, "bold"))
         console.print(_table(each))
         if each.count > TERMINAL_MOST_ROWS:
             console.print(_plain(f"and {each.count - TERMINAL_MOST_ROWS} more", "dim"))
     console.print()
-    for source in story.sources:
+    for source in model.sources:
         text = f"{source.name}: {source.words}"
         console.print(_plain(text, "dim"))
         if source.only:
             console.print(_plain(f"  repeat a run: {source.only} RUN", "dim"))
-    for reason in first_reasons(story.set_aside, TERMINAL_MOST_ROWS):
+    for reason in first_reasons(model.set_aside, TERMINAL_MOST_ROWS):
         console.print(_plain(f"Set aside: {reason}", _STYLES["warning"]))
 
 

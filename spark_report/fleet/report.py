@@ -137,39 +137,39 @@ def _answer(name: str, frame: "DataFrame") -> Any:
     return frame.select(*schema.names).toArrow().cast(schema)
 
 
-def _write(folder: Path, story: FleetModel, formats: Sequence[str]) -> None:
+def _write(folder: Path, model: FleetModel, formats: Sequence[str]) -> None:
     from spark_report.fleet.render import html_page, markdown_page  # noqa: PLC0415 - templates are not for every format
 
     if "html" in formats:
-        (folder / HTML).write_text(html_page(story), encoding="utf-8")
+        (folder / HTML).write_text(html_page(model), encoding="utf-8")
     if "md" in formats:
-        (folder / MARKDOWN).write_text(markdown_page(story), encoding="utf-8")
+        (folder / MARKDOWN).write_text(markdown_page(model), encoding="utf-8")
     if "json" in formats:
-        (folder / JSON).write_text(json_text(document(story), indent=1) + "\n", encoding="utf-8")
+        (folder / JSON).write_text(json_text(document(model), indent=1) + "\n", encoding="utf-8")
     if "parquet" in formats:
-        tables = {name: pa.Table.from_pylist(rows, schema=TABLES[name].schema) for name, rows in story.tables.items()}
+        tables = {name: pa.Table.from_pylist(rows, schema=TABLES[name].schema) for name, rows in model.tables.items()}
         write_parquet(folder / FOLDER, tables, words_of)
 
 
-def document(story: FleetModel) -> dict[str, Any]:
+def document(model: FleetModel) -> dict[str, Any]:
     """Return the fleet report as a JSON document."""
-    tone, headline = verdict(story)
+    tone, headline = verdict(model)
     return {
         "verdict": headline,
         "tone": tone,
-        "sentences": sentences(story),
-        "baseline": story.baseline,
+        "sentences": sentences(model),
+        "baseline": model.baseline,
         "fleets": [
             {
                 "fleet": source.name,
                 "path": str(source.path),
                 "what": source.words,
-                "runs": story.runs.get(source.name, 0),
-                "errors": story.errors.get(source.name, 0),
+                "runs": model.runs.get(source.name, 0),
+                "errors": model.errors.get(source.name, 0),
                 "command": source.command,
             }
-            for source in story.sources
+            for source in model.sources
         ],
-        "set_aside": [{"path": str(each.path), "reason": each.reason} for each in story.set_aside],
-        "tables": story.tables,
+        "set_aside": [{"path": str(each.path), "reason": each.reason} for each in model.set_aside],
+        "tables": model.tables,
     }

@@ -21,8 +21,8 @@ from playbooks.campaign.workloads.fuzz_workload import PLAN, FuzzPlanError, read
 from playbooks.campaign.workloads.grid_workload import GridPlan
 from playbooks.model import SEED
 from spark_report.input import frames
-from spark_report.input.frames import frame_of, placed
-from spark_report.input.sessions import SessionInput, SetAside, collect_sessions
+from spark_report.input.frames import frame_of, replica_assignments
+from spark_report.input.sessions import SessionInput, SkippedDirectory, collect_sessions
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import AnyPath, HadoopPath, escaped_path
 from spark_report.tables.compute import ends_of
@@ -98,14 +98,14 @@ class Source:
         return f"{self.command} --only" if self.command and not self.is_grid else ""
 
 
-def identify_sources(paths: Sequence[AnyPath]) -> tuple[list[Source], list[SetAside]]:
+def identify_sources(paths: Sequence[AnyPath]) -> tuple[list[Source], list[SkippedDirectory]]:
     """Identify the paths as campaigns or directories of sessions; unreadable sessions are returned as set aside.
 
     Raises:
         ReportError: a path is neither a campaign nor a directory of sessions.
     """
     found: list[Source] = []
-    aside: list[SetAside] = []
+    aside: list[SkippedDirectory] = []
     for path in paths:
         name = _unlike(path, [source.name for source in found])
         if isinstance(path, HadoopPath) and path.trouble:
@@ -239,7 +239,9 @@ def _struck(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFra
     """Return a row for each session with faults: their names, and the longest recovery time."""
     events = frames.read_events(spark, sessions)
     rare = events.filter(~F.col("kind").isin(sorted(DATA_KINDS)))
-    ends, begun = (frames.frame_of(spark, table) for table in (ends_of(sessions), placed(rare, sessions).begun))
+    ends, begun = (
+        frames.frame_of(spark, table) for table in (ends_of(sessions), replica_assignments(rare, sessions).begun)
+    )
     answers = events.filter(F.col("kind").isin(*availability.ANSWERS))
     states = timeline.partition_states(rare, begun, ends)
     troubles = fault_effects.troubles(

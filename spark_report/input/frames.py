@@ -194,7 +194,7 @@ def _with_current_kinds(events: "DataFrame", session: SessionInput) -> "DataFram
 # in old recordings whose ``start.json`` does not have them.
 
 
-class Placed(NamedTuple):
+class ReplicaAssignmentTables(NamedTuple):
     """Replica assignments of sessions, as tables of :data:`ASSIGNMENTS`."""
 
     begun: pa.Table
@@ -203,7 +203,7 @@ class Placed(NamedTuple):
     """These, and partitions created later. ``min_isr`` is null if it is not recorded."""
 
 
-def placed(rare: "DataFrame", sessions: Sequence[SessionInput]) -> Placed:
+def replica_assignments(rare: "DataFrame", sessions: Sequence[SessionInput]) -> ReplicaAssignmentTables:
     """Return the replica assignments of every partition; ``rare`` has all events except traffic."""
     begun = assignments(sessions)
     known = {(row["session_id"], row["partition"]) for row in begun}
@@ -221,7 +221,7 @@ def placed(rare: "DataFrame", sessions: Sequence[SessionInput]) -> Placed:
         elif row["leader"] is not None:
             begun.append({**key, "replicas": [row["leader"], *sorted({*row["followers"]} - {row["leader"]})]})
     both = (begun, [*begun, *created])
-    return Placed(*(pa.Table.from_pylist(rows, schema=ASSIGNMENTS) for rows in both))
+    return ReplicaAssignmentTables(*(pa.Table.from_pylist(rows, schema=ASSIGNMENTS) for rows in both))
 
 
 def assignments(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:

@@ -72,7 +72,7 @@ class SessionInput:
 
 
 @dataclass(frozen=True, slots=True)
-class SetAside:
+class SkippedDirectory:
     """A directory that cannot be reported, with the reason."""
 
     path: AnyPath
@@ -82,10 +82,10 @@ class SetAside:
 @dataclass(slots=True)
 class _Collected:
     sessions: dict[str, SessionInput] = field(default_factory=dict)
-    set_aside: list[SetAside] = field(default_factory=list)
+    set_aside: list[SkippedDirectory] = field(default_factory=list)
 
 
-def collect_sessions(paths: Iterable[AnyPath]) -> tuple[list[SessionInput], list[SetAside]]:
+def collect_sessions(paths: Iterable[AnyPath]) -> tuple[list[SessionInput], list[SkippedDirectory]]:
     """Check session directories, or directories of them; return readable sessions, and unreadable ones as set aside.
 
     Raises:
@@ -96,12 +96,12 @@ def collect_sessions(paths: Iterable[AnyPath]) -> tuple[list[SessionInput], list
         try:
             session = check_session(path)
         except session_files.LayoutError as error:
-            found.set_aside.append(SetAside(path, str(error)))
+            found.set_aside.append(SkippedDirectory(path, str(error)))
             continue
         twin = found.sessions.get(session.session_id)
         if twin is not None:
             kept, other = (session, twin) if _worth(session) > _worth(twin) else (twin, session)
-            found.set_aside.append(SetAside(other.path, f"{other.path}: the same session as {kept.path}"))
+            found.set_aside.append(SkippedDirectory(other.path, f"{other.path}: the same session as {kept.path}"))
             session = kept
         found.sessions[session.session_id] = session
     if not found.sessions:

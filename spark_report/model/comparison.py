@@ -75,8 +75,8 @@ def _timed(of: Callable[[SessionModel], float | None]) -> Callable[[SessionModel
 
 
 def _worst_availability(scope: str) -> Callable[[SessionModel], float | None]:
-    def of(story: SessionModel) -> float | None:
-        found = [row for row in story.tables["availability"] if row["scope"] == scope]
+    def of(model: SessionModel) -> float | None:
+        found = [row for row in model.tables["availability"] if row["scope"] == scope]
         return _least(row["availability"] for row in user_topic_rows(found))
 
     return _timed(of)
@@ -108,8 +108,8 @@ def _fired(severity: str) -> Callable[[SessionModel], float | None]:
     )
 
 
-def _throughput(story: SessionModel) -> float | None:
-    return float(story.counts.get("acked", 0) * _SECOND / story.recorded.end_us)
+def _throughput(model: SessionModel) -> float | None:
+    return float(model.counts.get("acked", 0) * _SECOND / model.recorded.end_us)
 
 
 def _sum(table: str, column: str) -> Callable[[SessionModel], float | None]:
@@ -173,10 +173,10 @@ MEASURES: Final = (
 BY_NAME: Final = {measure.name: measure for measure in MEASURES}
 
 
-def compare(story: ReportModel) -> list[Row]:
+def compare(model: ReportModel) -> list[Row]:
     """Return a row for each session and measure, with the columns of the table ``comparison``."""
-    found = [row for measure in MEASURES for row in _measured(story, measure)]
-    place = {one.session_id: number for number, one in enumerate(story.sessions)}
+    found = [row for measure in MEASURES for row in _measured(model, measure)]
+    place = {one.session_id: number for number, one in enumerate(model.sessions)}
     order = {measure.name: number for number, measure in enumerate(MEASURES)}
     return sorted(found, key=lambda row: (place[row["session_id"]], order[row["measure"]]))
 
@@ -186,13 +186,13 @@ def regressions(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["judged"] == "regression"]
 
 
-def _measured(story: ReportModel, measure: Measure) -> list[Row]:
-    values = {one.session_id: measure.of(one) for one in story.sessions}
+def _measured(model: ReportModel, measure: Measure) -> list[Row]:
+    values = {one.session_id: measure.of(one) for one in model.sessions}
     known = [value for value in values.values() if value is not None]
     low, high = min(known, default=0), max(known, default=0)
     apart = len(known) > 1 and high - low >= _GRAINS[measure.unit]
     best, worst = (low, high) if measure.better == "less" else (high, low)
-    base = values.get(story.baseline)
+    base = values.get(model.baseline)
     rows = []
     for session_id, value in values.items():
         rank = "" if not apart or value is None else "best" if value == best else "worst" if value == worst else ""
@@ -205,11 +205,11 @@ def _measured(story: ReportModel, measure: Measure) -> list[Row]:
                 "better": measure.better,
                 "value": None if value is None else float(value),
                 "rank": rank,
-                "baseline_id": story.baseline,
+                "baseline_id": model.baseline,
                 "baseline_value": None if base is None else float(base),
                 "difference": None if change is None else float(change),
                 "difference_share": change / abs(base) if change is not None and base else None,
-                "judged": "" if session_id == story.baseline else _judged(measure, base, value, change),
+                "judged": "" if session_id == model.baseline else _judged(measure, base, value, change),
             }
         )
     return rows
@@ -249,65 +249,65 @@ _COUNTED: Final = (
 )
 
 
-def all_tables(story: ReportModel) -> dict[str, Any]:
+def all_tables(model: ReportModel) -> dict[str, Any]:
     """Return every table of the report, ``sessions`` first; it contains the raw counts."""
     first = {
-        "sessions": [_row(session) for session in story.sessions],
-        "quarantine": _quarantine(story),
-        "settings": _settings(story),
-        "comparison": compare(story),
+        "sessions": [_row(session) for session in model.sessions],
+        "quarantine": _quarantine(model),
+        "settings": _settings(model),
+        "comparison": compare(model),
     }
     made = {name: pa.Table.from_pylist(rows, schema=TABLES[name].schema) for name, rows in first.items()}
-    return {**made, **{name: table for name, table in story.tables.items() if name != "counts"}}
+    return {**made, **{name: table for name, table in model.tables.items() if name != "counts"}}
 
 
-def _settings(story: ReportModel) -> list[dict[str, Any]]:
+def _settings(model: ReportModel) -> list[dict[str, Any]]:
     """Return the settings in which sessions of a playbook differ, as rows."""
     return [
         {"session_id": one.session_id, "setting": setting.path, "name": setting.name, "setting_value": setting.value}
-        for one in story.sessions
+        for one in model.sessions
         for setting in one.settings
     ]
 
 
-def _quarantine(story: ReportModel) -> list[dict[str, Any]]:
+def _quarantine(model: ReportModel) -> list[dict[str, Any]]:
     """Return rows of directories that were set aside, and of problems of sessions that are reported."""
     whole = [
         {"session_id": "", "what": "directory", "path": str(aside.path), "reason": aside.reason}
-        for aside in story.set_aside
+        for aside in model.set_aside
     ]
     parts = [
         {"session_id": session.session_id, "what": "part", "path": str(session.recorded.path), "reason": problem}
-        for session in story.sessions
+        for session in model.sessions
         for problem in session.problems
     ]
     return whole + parts
 
 
-def _row(story: SessionModel) -> dict[str, Any]:
-    start, manifest = story.recorded.start, story.recorded.manifest
-    spans = [row["duration_us"] for row in story.unavailable("client")]
-    compared = [row["agrees"] for row in story.tables["ledger"] if row["agrees"] is not None]
+def _row(model: SessionModel) -> dict[str, Any]:
+    start, manifest = model.recorded.start, model.recorded.manifest
+    spans = [row["duration_us"] for row in model.unavailable("client")]
+    compared = [row["agrees"] for row in model.tables["ledger"] if row["agrees"] is not None]
     return {
-        "session_id": story.session_id,
+        "session_id": model.session_id,
         "playbook": start.playbook,
-        "title": story.name,
+        "title": model.name,
         "profile": start.profile,
         "seed": start.seed,
-        "verdict": story.verdict,
-        "status": story.status,
-        "headline": headline(story),
-        "problems": list(story.problems),
-        "expectations": len(story.tables["expectations"]),
-        "expectations_held": len(story.tables["expectations"]) - len(story.failed),
-        "loss_expected": story.loss_expected if story.lost else None,
-        "virtual_us": story.recorded.end_us,
-        **{name: story.counts.get(name, 0) for name in _COUNTED},
+        "verdict": model.verdict,
+        "status": model.status,
+        "headline": headline(model),
+        "problems": list(model.problems),
+        "expectations": len(model.tables["expectations"]),
+        "expectations_held": len(model.tables["expectations"]) - len(model.failed),
+        "loss_expected": model.loss_expected if model.lost else None,
+        "virtual_us": model.recorded.end_us,
+        **{name: model.counts.get(name, 0) for name in _COUNTED},
         "unavailable_us": sum(spans),
         "longest_unavailable_us": max(spans, default=0),
         "ledger_agrees": all(compared) if compared else None,
         "digest": manifest.digest if manifest else "",
         "tool_version": start.tool_version,
         "wall_start": start.wall_start,
-        "path": str(story.recorded.path),
+        "path": str(model.recorded.path),
     }

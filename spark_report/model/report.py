@@ -14,7 +14,7 @@ import yaml
 from cluster_model.util.quantities import counted, rounded_duration, rounded_time
 from playbooks.results.expected_losses import allowing_losses, unexpected_loss_text
 from playbooks.session_format import session_files
-from spark_report.input.sessions import SessionInput, SetAside
+from spark_report.input.sessions import SessionInput, SkippedDirectory
 from spark_report.model.format import acks, is_internal, user_topic_rows
 from spark_report.spark.hadoop_fs import HadoopPath
 from spark_report.tables.collect import Tables, rows
@@ -343,14 +343,14 @@ class ReportModel:
     """A whole report, the input of every renderer."""
 
     sessions: tuple[SessionModel, ...]
-    set_aside: tuple[SetAside, ...]
+    set_aside: tuple[SkippedDirectory, ...]
     tables: Tables
     baseline: str = ""
     """Id of the session that the others are compared with; empty for none."""
 
 
 def build_story(
-    sessions: Sequence[SessionInput], set_aside: Sequence[SetAside], tables: Tables, baseline: str = ""
+    sessions: Sequence[SessionInput], set_aside: Sequence[SkippedDirectory], tables: Tables, baseline: str = ""
 ) -> ReportModel:
     """Group the table rows by session, and return the report's model."""
     by_table = {name: _by_session(table) for name, table in tables.items()}
@@ -366,7 +366,7 @@ def build_story(
     return ReportModel(tuple(stories), tuple(set_aside), tables, baseline)
 
 
-def first_reasons(set_aside: Sequence[SetAside], most: int) -> list[str]:
+def first_reasons(set_aside: Sequence[SkippedDirectory], most: int) -> list[str]:
     """Return the reasons why input was set aside, at most ``most``, and the number of the others."""
     reasons = [aside.reason for aside in set_aside[:most]]
     more = len(set_aside) - len(reasons)
@@ -380,20 +380,20 @@ def _by_session(table: Any) -> dict[str, list[Row]]:
     return found
 
 
-def severity(story: SessionModel) -> Tone:
+def severity(model: SessionModel) -> Tone:
     """Return the severity of a session's result."""
-    if story.verdict == "fail" or story.disagreements:
+    if model.verdict == "fail" or model.disagreements:
         return "alarm"
     # A session that passes with an expected loss or violation still deserves attention.
-    if story.verdict != "pass" or story.problems or story.lost or story.tables["violations"]:
+    if model.verdict != "pass" or model.problems or model.lost or model.tables["violations"]:
         return "warning"
     return "calm"
 
 
-def overall(story: ReportModel) -> tuple[Tone, str]:
+def overall(model: ReportModel) -> tuple[Tone, str]:
     """Return the severity of a report, and its result in one sentence."""
-    if len(story.sessions) == 1:
-        return severity(story.sessions[0]), headline(story.sessions[0])
+    if len(model.sessions) == 1:
+        return severity(model.sessions[0]), headline(model.sessions[0])
     counts = []
     for verdict, word in (
         ("fail", "failed"),
@@ -401,80 +401,80 @@ def overall(story: ReportModel) -> tuple[Tone, str]:
         ("pass", "passed"),
         ("", "without verdict"),
     ):
-        count = sum(session.verdict == verdict for session in story.sessions)
+        count = sum(session.verdict == verdict for session in model.sessions)
         if count:
             counts.append(f"{count} {word}")
-    lost = sum(row["count"] for session in story.sessions for row in session.lost)
-    expected = sum(session.loss_expected for session in story.sessions)
-    lossy = sum(bool(session.lost) for session in story.sessions)
+    lost = sum(row["count"] for session in model.sessions for row in session.lost)
+    expected = sum(session.loss_expected for session in model.sessions)
+    lossy = sum(bool(session.lost) for session in model.sessions)
     as_expected = f", as expected in {expected} of {counted(lossy, 'session')} with losses" if expected else ""
-    tones = [severity(session) for session in story.sessions]
+    tones = [severity(session) for session in model.sessions]
     worst: Tone = "alarm" if "alarm" in tones else "warning" if "warning" in tones else "calm"
     found = f"{_capital(counted(lost, 'acknowledged record'))} lost{as_expected}"
-    return worst, f"{len(story.sessions)} sessions: {', '.join(counts)}. {found}."
+    return worst, f"{len(model.sessions)} sessions: {', '.join(counts)}. {found}."
 
 
-def headline(story: SessionModel) -> str:
+def headline(model: SessionModel) -> str:
     """Return the verdict in one or two sentences."""
-    if not story.verdict:
-        what = f"INCOMPLETE: the recording stops at {rounded_time(story.recorded.end_us)}, without a verdict."
+    if not model.verdict:
+        what = f"INCOMPLETE: the recording stops at {rounded_time(model.recorded.end_us)}, without a verdict."
     else:
-        verdict = _VERDICTS.get(story.verdict, story.verdict.upper())
-        what = f"{verdict}{_about_loss(story)}: {_reason(story)}."
-    return f"{what} {_loss_sentence(story)}"
+        verdict = _VERDICTS.get(model.verdict, model.verdict.upper())
+        what = f"{verdict}{_about_loss(model)}: {_reason(model)}."
+    return f"{what} {_loss_sentence(model)}"
 
 
-def _about_loss(story: SessionModel) -> str:
+def _about_loss(model: SessionModel) -> str:
     """Return whether a loss beside a passed verdict was expected; empty for other verdicts, and without a loss."""
-    if story.verdict != "pass" or not story.lost:
+    if model.verdict != "pass" or not model.lost:
         return ""
-    return ", as expected" if story.loss_expected else ", loss not expected"
+    return ", as expected" if model.loss_expected else ", loss not expected"
 
 
-def sentences(story: SessionModel) -> list[str]:
+def sentences(model: SessionModel) -> list[str]:
     """Return summary sentences, the most important first."""
     found = [
-        *_causes(story),
-        _expected(story),
-        *_points(story),
-        _saved_by(story),
-        _faults(story),
-        *_outages(story),
-        _own_topics(story),
-        _slowest(story),
-        _controllers(story),
-        _elections(story),
+        *_causes(model),
+        _expected(model),
+        *_points(model),
+        _saved_by(model),
+        _faults(model),
+        *_outages(model),
+        _own_topics(model),
+        _slowest(model),
+        _controllers(model),
+        _elections(model),
     ]
-    found += [_violated(row) for row in story.tables["violations"][:3]]
-    found += [_contradicted(row) for row in story.disagreements[:MOST_DISAGREEMENTS]]
-    if len(story.disagreements) > MOST_DISAGREEMENTS:
-        more = counted(len(story.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
+    found += [_violated(row) for row in model.tables["violations"][:3]]
+    found += [_contradicted(row) for row in model.disagreements[:MOST_DISAGREEMENTS]]
+    if len(model.disagreements) > MOST_DISAGREEMENTS:
+        more = counted(len(model.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
         found.append(f"{more} in the table of disagreements.")
     return [sentence for sentence in found if sentence]
 
 
-def _expected(story: SessionModel) -> str:
+def _expected(model: SessionModel) -> str:
     """Return a sentence with the expectations that allow the losses; empty if there are none."""
-    rules = ", ".join(story.allowing_losses)
-    return f"As expected: {story.held}; the loss is allowed by {rules}." if story.loss_expected else ""
+    rules = ", ".join(model.allowing_losses)
+    return f"As expected: {model.held}; the loss is allowed by {rules}." if model.loss_expected else ""
 
 
-def _points(story: SessionModel) -> list[str]:
+def _points(model: SessionModel) -> list[str]:
     """Return a sentence for each point of no return."""
     return [
-        f"Point of no return{_of_finding(story, row)}: {'; '.join(row['explanation'])}."
-        for row in story.tables["points_of_no_return"][:MOST_CAUSES]
+        f"Point of no return{_of_finding(model, row)}: {'; '.join(row['explanation'])}."
+        for row in model.tables["points_of_no_return"][:MOST_CAUSES]
         if row["explanation"]
     ]
 
 
-def _of_finding(story: SessionModel, row: Row) -> str:
-    return f" of finding {row['finding']}" if len(story.tables["points_of_no_return"]) > 1 else ""
+def _of_finding(model: SessionModel, row: Row) -> str:
+    return f" of finding {row['finding']}" if len(model.tables["points_of_no_return"]) > 1 else ""
 
 
-def _saved_by(story: SessionModel) -> str:
+def _saved_by(model: SessionModel) -> str:
     """Return a sentence with the changes that prevent every loss, the cheapest first."""
-    lossy = [row for row in story.tables["remedies"] if row["kind"] == "lost"]
+    lossy = [row for row in model.tables["remedies"] if row["kind"] == "lost"]
     # A change that prevents the loss with this seed but not with another one has the effect "helps".
     saving = [row for row in lossy if row["remaining"] == 0 and row["effect"] in ("saves", "helps")]
     if texts := [row["summary"] for row in saving[:MOST_CAUSES]]:
@@ -495,36 +495,36 @@ def _violated(row: Row) -> str:
     return f"Invariant {row['invariant']} was violated: {row['detail']}{known}"
 
 
-def _reason(story: SessionModel) -> str:
-    checked = story.tables["expectations"]
-    if story.verdict == "fail" and story.failed:
+def _reason(model: SessionModel) -> str:
+    checked = model.tables["expectations"]
+    if model.verdict == "fail" and model.failed:
         if len(checked) == 1:
             return "the only expectation failed"
-        return f"{len(story.failed)} of {len(checked)} expectations failed"
-    if story.verdict == "pass":
+        return f"{len(model.failed)} of {len(checked)} expectations failed"
+    if model.verdict == "pass":
         if not checked:
             return "it has no expectations, and ran to its end"
-        if not story.lost or story.loss_expected:
-            return story.held
-        return f"{story.held}, {unexpected_loss_text(story.rules)}"
-    if story.verdict == "inconclusive":
-        return str(story.recorded.result.get("reason") or "its expectations could not be evaluated")
+        if not model.lost or model.loss_expected:
+            return model.held
+        return f"{model.held}, {unexpected_loss_text(model.rules)}"
+    if model.verdict == "inconclusive":
+        return str(model.recorded.result.get("reason") or "its expectations could not be evaluated")
     return "not every expectation of its playbook held"
 
 
-def _loss_sentence(story: SessionModel) -> str:
-    lost = sum(row["count"] for row in story.lost if row["status"] == "lost")
-    missing = sum(row["count"] for row in story.lost if row["status"] == "missing")
+def _loss_sentence(model: SessionModel) -> str:
+    lost = sum(row["count"] for row in model.lost if row["status"] == "lost")
+    missing = sum(row["count"] for row in model.lost if row["status"] == "missing")
     if not lost and missing:
         return f"{_capital(counted(missing, 'acknowledged record'))} missing by then."
-    if not story.acknowledgements_known:
+    if not model.acknowledgements_known:
         if not lost:
             return "No committed record is known to be missing; Kafka's logs do not have acknowledgements."
         were = "record is" if lost == 1 else "records are"
         return f"{lost:,} committed {were} missing from the leaders' logs."
     if not lost:
         return "No acknowledged record was lost."
-    committed = sum(row["count"] for row in story.lost if row["status"] == "lost" and row["committed"])
+    committed = sum(row["count"] for row in model.lost if row["status"] == "lost" and row["committed"])
     text = f"{_capital(counted(lost, 'acknowledged record'))} {'was' if lost == 1 else 'were'} lost"
     if not committed:
         return f"{text}."
@@ -534,19 +534,19 @@ def _loss_sentence(story: SessionModel) -> str:
     return f"{text}, {committed:,} of them committed: consumers may have read those."
 
 
-def _causes(story: SessionModel) -> list[str]:
-    causes = list(dict.fromkeys(row["cause"] for row in story.lost))
+def _causes(model: SessionModel) -> list[str]:
+    causes = list(dict.fromkeys(row["cause"] for row in model.lost))
     more = [f"{counted(len(causes) - MOST_CAUSES, 'more cause')} in the table of losses."]
     lines = [f"Why: {cause.rstrip('.')}." for cause in causes[:MOST_CAUSES]]
     return lines + more if len(causes) > MOST_CAUSES else lines
 
 
-def _faults(story: SessionModel) -> str:
-    found = story.tables["faults"]
-    if not found and story.timeless:
-        refused = sum(bool(row["error"]) for row in story.tables["steps"])
-        return f"{_capital(counted(len(story.tables['steps']), 'manual step'))}, {refused or 'none'} refused."
-    if not found and story.imported:
+def _faults(model: SessionModel) -> str:
+    found = model.tables["faults"]
+    if not found and model.timeless:
+        refused = sum(bool(row["error"]) for row in model.tables["steps"])
+        return f"{_capital(counted(len(model.tables['steps']), 'manual step'))}, {refused or 'none'} refused."
+    if not found and model.imported:
         return "The faults are those of a real cluster: its logs have their effects, not their causes."
     if not found:
         return "No fault was injected."
@@ -563,30 +563,30 @@ def _faults(story: SessionModel) -> str:
     return f"{_capital(counted(len(found), 'fault'))}: {'; '.join(texts)}{more}."
 
 
-def _outages(story: SessionModel) -> list[str]:
+def _outages(model: SessionModel) -> list[str]:
     found = []
-    if worst := _worst(user_topic_rows(story.unavailable("partition")), ("partition",)):
+    if worst := _worst(user_topic_rows(model.unavailable("partition")), ("partition",)):
         (partition,), total, spans, first = worst
         found.append(
-            f"{partition} had no serving leader {_how_long(story, total)}in {counted(spans, 'interval')}; the longest "
+            f"{partition} had no serving leader {_how_long(model, total)}in {counted(spans, 'interval')}; the longest "
             f"starts with: {first['began_by']}"
             + (f", and ends with: {first['ended_by']}." if first["ended_by"] else ".")
         )
-    if worst := _worst(story.unavailable("client"), ("client", "acks", "partition")):
+    if worst := _worst(model.unavailable("client"), ("client", "acks", "partition")):
         (client, level, partition), total, spans, first = worst
         answered = f"first error {first['began_by']}" if first["began_by"] else "without any response"
         found.append(
-            f"{client} with acks={acks(level)} could not write to {partition} {_how_long(story, total)}in "
+            f"{client} with acks={acks(level)} could not write to {partition} {_how_long(model, total)}in "
             f"{counted(spans, 'interval')}; {answered}."
         )
     return found
 
 
-def _own_topics(story: SessionModel) -> str:
+def _own_topics(model: SessionModel) -> str:
     """Return a sentence on unavailable partitions of internal topics, if user topics have unavailable ones too."""
-    found = story.unavailable("partition")
+    found = model.unavailable("partition")
     own = [row for row in found if is_internal(row["partition"])]
-    if not own or len(own) == len(found) or story.timeless:
+    if not own or len(own) == len(found) or model.timeless:
         return ""
     worst = max(row["duration_us"] for row in own)
     count = len({row["partition"] for row in own})
@@ -594,11 +594,11 @@ def _own_topics(story: SessionModel) -> str:
     return f"{own_partitions} of internal topics had no serving leader, for at most {rounded_duration(worst)}."
 
 
-def _slowest(story: SessionModel) -> str:
+def _slowest(model: SessionModel) -> str:
     """Return a sentence on the maximum produce latency, if faults affected it."""
-    found = {(row["client"], row["phase"]): row for row in story.tables["latency"] if row["what"] == "produce"}
+    found = {(row["client"], row["phase"]): row for row in model.tables["latency"] if row["what"] == "produce"}
     during = [row for (_client, phase), row in found.items() if phase == "during"]
-    if not during or story.timeless:
+    if not during or model.timeless:
         return ""
     worst = max(during, key=lambda row: row["max_us"])
     before = found.get((worst["client"], "before"))
@@ -606,8 +606,8 @@ def _slowest(story: SessionModel) -> str:
     return f"The maximum produce latency of {worst['client']} was {rounded_duration(worst['max_us'])}{usual}."
 
 
-def _how_long(story: SessionModel, us: int) -> str:
-    return "" if story.timeless else f"for {rounded_duration(us)} "
+def _how_long(model: SessionModel, us: int) -> str:
+    return "" if model.timeless else f"for {rounded_duration(us)} "
 
 
 def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], int, int, Row] | None:
@@ -622,16 +622,16 @@ def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], in
     return key, sum(row["duration_us"] for row in own), len(own), max(own, key=lambda row: row["duration_us"])
 
 
-def _controllers(story: SessionModel) -> str:
+def _controllers(model: SessionModel) -> str:
     """Return a sentence on controller changes; empty if there were none."""
-    found = story.tables["controllers"]
+    found = model.tables["controllers"]
     texts = [f"{row['node']} at {rounded_time(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""
     return f"The controller changed {counted(len(found), 'time')}: {'; '.join(texts)}{more}." if found else ""
 
 
-def _elections(story: SessionModel) -> str:
-    counts = story.counts
+def _elections(model: SessionModel) -> str:
+    counts = model.counts
     clean, unclean, offline = (counts.get(f"elections_{kind}", 0) for kind in ("clean", "unclean", "offline"))
     if not clean + unclean + offline:
         return ""
@@ -664,22 +664,22 @@ def windows(fault: Row, end_us: int) -> dict[str, tuple[int, int]]:
     return {phase: (begin, end) for phase, (begin, end) in found.items() if begin < end}
 
 
-def served(story: SessionModel, scope: str) -> list[Row]:
+def served(model: SessionModel, scope: str) -> list[Row]:
     """Return the availability for each fault and phase, over all partitions or all clients' partitions."""
-    end_us = story.recorded.end_us
-    observed = user_topic_rows([row for row in story.tables["availability"] if row["scope"] == scope])
+    end_us = model.recorded.end_us
+    observed = user_topic_rows([row for row in model.tables["availability"] if row["scope"] == scope])
     since = {_whom(row): end_us - row["observed_us"] for row in observed if row["observed_us"]}
-    last = max([end_us, *(fault["ended_us"] for fault in story.tables["faults"])])
+    last = max([end_us, *(fault["ended_us"] for fault in model.tables["faults"])])
     whole = _TimeWithin([(first, last) for first in since.values()])
     without = _TimeWithin(
         [
             (max(row["began_us"], since[_whom(row)]), row["ended_us"])
-            for row in story.unavailable(scope)
+            for row in model.unavailable(scope)
             if _whom(row) in since
         ]
     )
     rows = []
-    for fault in story.tables["faults"]:
+    for fault in model.tables["faults"]:
         for phase, (begin, end) in windows(fault, end_us).items():
             time = whole.between(begin, end)
             if not time:

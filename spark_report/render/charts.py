@@ -37,9 +37,9 @@ def chart_text(value: object) -> str:
 class Axis:
     """The horizontal axis of a session: seconds, or event numbers in a manual session."""
 
-    def __init__(self, story: SessionModel) -> None:
-        self.timeless = story.timeless
-        self.end = story.recorded.last_seq + 1 if self.timeless else story.recorded.end_us / _SECOND
+    def __init__(self, model: SessionModel) -> None:
+        self.timeless = model.timeless
+        self.end = model.recorded.last_seq + 1 if self.timeless else model.recorded.end_us / _SECOND
         self.title = "event number (manual session)" if self.timeless else "virtual time, s"
 
     def at(self, row: Row) -> float:
@@ -61,13 +61,13 @@ class Axis:
         return f"{rounded_time(row['began_us'])} {until} ({length})"
 
 
-def latency_chart(story: SessionModel) -> Figure | None:
+def latency_chart(model: SessionModel) -> Figure | None:
     """Return median and maximum latency per client over time, with records per second; None without latencies."""
-    if story.timeless or not story.tables["latency_series"]:
+    if model.timeless or not model.tables["latency_series"]:
         return None
-    axis = Axis(story)
+    axis = Axis(model)
     by_line: dict[tuple[str, str], list[Row]] = {}
-    for row in story.tables["latency_series"]:
+    for row in model.tables["latency_series"]:
         by_line.setdefault((row["what"], row["client"]), []).append(row)
     traces: list[Figure] = []
     for place, (what, client) in enumerate(
@@ -77,16 +77,16 @@ def latency_chart(story: SessionModel) -> Figure | None:
         traces += _latency_lines(name, LINES[place % len(LINES)], by_line[what, client])
     layout = {
         "height": 380,
-        "shapes": bands(story, axis),
+        "shapes": bands(model, axis),
         "xaxis": {"title": axis.title, "range": [0, axis.end], "zoom": True},
-        "yaxis": {"title": "latency", "type": "log", "domain": [0.38, 1], **decades(*_reach(story), margin=1.3)},
+        "yaxis": {"title": "latency", "type": "log", "domain": [0.38, 1], **decades(*_reach(model), margin=1.3)},
         "yaxis2": {"title": "records/s", "domain": [0, 0.28], "rangemode": "tozero"},
     }
     return {"data": traces, "layout": layout}
 
 
-def _reach(story: SessionModel) -> tuple[float, float]:
-    found = story.tables["latency_series"]
+def _reach(model: SessionModel) -> tuple[float, float]:
+    found = model.tables["latency_series"]
     return min(row["p50_us"] for row in found), max(row["max_us"] for row in found)
 
 
@@ -106,15 +106,15 @@ def decades(least: float, most: float, margin: float = 1.0) -> Figure:
     }
 
 
-def lag_chart(story: SessionModel) -> Figure | None:
+def lag_chart(model: SessionModel) -> Figure | None:
     """Return the position lag of groups over time; None if there never was any."""
     by_group: dict[str, list[Row]] = {}
-    for row in story.tables["group_position_lag"]:
+    for row in model.tables["group_position_lag"]:
         by_group.setdefault(row["group_id"], []).append(row)
     most = {name: max(row["position_lag"] for row in found) for name, found in by_group.items()}
-    if story.timeless or not any(most.values()):
+    if model.timeless or not any(most.values()):
         return None
-    axis = Axis(story)
+    axis = Axis(model)
     shown = sorted(by_group, key=lambda name: (-most[name], name))[:MOST_CLIENTS]
     traces = [
         {
@@ -130,7 +130,7 @@ def lag_chart(story: SessionModel) -> Figure | None:
     ]
     layout = {
         "height": 260,
-        "shapes": bands(story, axis),
+        "shapes": bands(model, axis),
         "xaxis": {"title": axis.title, "range": [0, axis.end], "zoom": True},
         "yaxis": {"title": "records behind", "rangemode": "tozero"},
     }
@@ -170,7 +170,7 @@ def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
     ]
 
 
-def bands(story: SessionModel, axis: Axis) -> list[Figure]:
+def bands(model: SessionModel, axis: Axis) -> list[Figure]:
     """Return the active times of faults as bands over the whole height."""
     return [
         {
@@ -180,7 +180,7 @@ def bands(story: SessionModel, axis: Axis) -> list[Figure]:
             "fillcolor": WARNING,
             "opacity": 0.13,
         }
-        for row in story.tables["faults"]
+        for row in model.tables["faults"]
     ]
 
 
@@ -220,16 +220,16 @@ _FLOOR: Final = 0.9
 """Start of the availability scale, unless a value is less."""
 
 
-def availability_around_faults(story: SessionModel) -> Figure | None:
+def availability_around_faults(model: SessionModel) -> Figure | None:
     """Return the availability around each fault; None without faults or in a manual session."""
-    if story.timeless:
+    if model.timeless:
         return None
     found = {(row["fault_id"], row["scope"], row["phase"]): row for scope in ("partition", "client")
-             for row in report.served(story, scope)}  # fmt: skip
+             for row in report.served(model, scope)}  # fmt: skip
     rows = [
         (fault, label, {phase: found[fault["fault_id"], scope, phase]["availability"] * 100
                         for phase in report.PHASES if (fault["fault_id"], scope, phase) in found})
-        for fault in charted_faults(story)
+        for fault in charted_faults(model)
         for scope, label in (("partition", "partitions"), ("client", "clients"))
     ]  # fmt: skip
     least = min((value for _fault, _label, values in rows for value in values.values()), default=None)
@@ -240,18 +240,18 @@ def availability_around_faults(story: SessionModel) -> Figure | None:
     return _around_faults_figure(rows, axis, lambda value: share(value / 100))
 
 
-def latency_around_faults(story: SessionModel) -> Figure | None:
+def latency_around_faults(model: SessionModel) -> Figure | None:
     """Return the p99 produce latency around each fault; None without latencies."""
     by_key = {
         (row["fault_id"], row["client"], row["phase"]): row
-        for row in story.tables["fault_latency"]
+        for row in model.tables["fault_latency"]
         if row["what"] == "produce"
     }
-    if story.timeless or not by_key:
+    if model.timeless or not by_key:
         return None
     clients = sorted({client for _fault, client, _phase in by_key})[:MOST_CLIENTS_AROUND_FAULTS]
     rows = []
-    for fault in charted_faults(story):
+    for fault in charted_faults(model):
         for client in clients:
             own = {
                 phase: float(max(1, by_key[fault["fault_id"], client, phase]["p99_us"]))
@@ -270,16 +270,16 @@ def latency_around_faults(story: SessionModel) -> Figure | None:
     return _around_faults_figure(rows, axis, lambda value: rounded_duration(round(value)))
 
 
-def charted_faults(story: SessionModel) -> list[Row]:
+def charted_faults(model: SessionModel) -> list[Row]:
     """Return the faults with rows in these charts, in order."""
-    faults = story.tables["faults"]
+    faults = model.tables["faults"]
     longest = sorted(faults, key=lambda row: row["began_us"] - row["ended_us"])[:MOST_FAULTS_CHARTED]
     return [row for row in faults if row in longest]
 
 
-def uncharted_faults(story: SessionModel) -> str:
+def uncharted_faults(model: SessionModel) -> str:
     """Return a note on faults without rows; empty if all have some."""
-    more = len(story.tables["faults"]) - MOST_FAULTS_CHARTED
+    more = len(model.tables["faults"]) - MOST_FAULTS_CHARTED
     return f" {counted(more, 'shorter fault')} in the tables only." if more > 0 else ""
 
 
@@ -342,22 +342,22 @@ _SECOND_US: Final = 1_000_000
 _FALSE_MISSES: Final = 1e-9
 
 
-def shown_partitions(story: SessionModel) -> list[str]:
+def shown_partitions(model: SessionModel) -> list[str]:
     """Return the partitions in the timeline: the most affected ones, in natural order."""
-    found = by_interest(story)
+    found = by_interest(model)
     users = [name for name in found if not is_internal(name)] or found
     return sorted(users[:MOST_PARTITIONS], key=natural)
 
 
-def by_interest(story: SessionModel) -> list[str]:
+def by_interest(model: SessionModel) -> list[str]:
     """Return all partitions, those with losses, unavailability or most changes first.
 
     Internal ones come last: they change as often as others, but are rarely of interest.
     """
     busy: dict[str, int] = {}
-    for row in story.tables["partition_states"]:
+    for row in model.tables["partition_states"]:
         busy[row["partition"]] = busy.get(row["partition"], 0) + 1
-    for row in [*story.tables["unavailability"], *story.lost]:
+    for row in [*model.tables["unavailability"], *model.lost]:
         busy[row["partition"]] = busy.get(row["partition"], 0) + 100
     return sorted(busy, key=lambda name: (is_internal(name), -busy[name], natural(name)))
 
@@ -365,9 +365,9 @@ def by_interest(story: SessionModel) -> list[str]:
 class _Lanes:
     """Lanes of a timeline from top to bottom, with their traces."""
 
-    def __init__(self, story: SessionModel) -> None:
-        self.story = story
-        self.axis = Axis(story)
+    def __init__(self, model: SessionModel) -> None:
+        self.story = model
+        self.axis = Axis(model)
         self.labels: list[str] = []
         self.traces: list[Figure] = []
         self.headings: list[tuple[int, str]] = []
@@ -401,22 +401,22 @@ class _Lanes:
         return [{"type": "line", "y0": place - 0.5} for place, _words in self.headings if place]
 
 
-def timeline_chart(story: SessionModel) -> Figure:
+def timeline_chart(model: SessionModel) -> Figure:
     """Return the timeline of a session: faults, and the lanes of the most affected partitions."""
-    lanes = _Lanes(story)
-    names = _fault_names(story)
+    lanes = _Lanes(model)
+    names = _fault_names(model)
     for name in dict.fromkeys(names):
-        own = [row for row, lane in zip(story.tables["faults"], names, strict=True) if lane == name]
+        own = [row for row, lane in zip(model.tables["faults"], names, strict=True) if lane == name]
         lanes.bars(name, lambda place, own=own: [_fault_bars(place, own, lanes.axis)])  # type: ignore[misc]
-    for partition in shown_partitions(story):
+    for partition in shown_partitions(model):
         lanes.heading(partition)
         _partition_lanes(lanes, partition)
     return lanes.figure()
 
 
-def partition_chart(story: SessionModel, partition: str) -> Figure:
+def partition_chart(model: SessionModel, partition: str) -> Figure:
     """Return the timeline of one partition."""
-    lanes = _Lanes(story)
+    lanes = _Lanes(model)
     _partition_lanes(lanes, partition)
     return lanes.figure()
 
@@ -455,21 +455,21 @@ def _bars(lane: int, axis: Axis, found: list[Row], fills: list[str], labels: lis
     }
 
 
-def _fault_names(story: SessionModel) -> list[str]:
+def _fault_names(model: SessionModel) -> list[str]:
     """Return the lane of each fault: one lane for each kind, and more if faults of a kind overlap."""
-    names = [str(row["fault"]) for row in story.tables["faults"]]
-    spread = _overlapping(story, names)
+    names = [str(row["fault"]) for row in model.tables["faults"]]
+    spread = _overlapping(model, names)
     first = list(dict.fromkeys(spread))
     own = first if len(first) <= MOST_FAULT_LANES else first[: MOST_FAULT_LANES - 1]
     return [name if name in own else OTHER_FAULTS for name in spread]
 
 
-def _overlapping(story: SessionModel, names: list[str]) -> list[str]:
+def _overlapping(model: SessionModel, names: list[str]) -> list[str]:
     """Return lane names in which overlapping faults of one kind have numbered lanes."""
-    axis = Axis(story)
+    axis = Axis(model)
     ends: dict[str, list[float]] = {}
     found = []
-    for name, row in zip(names, story.tables["faults"], strict=True):
+    for name, row in zip(names, model.tables["faults"], strict=True):
         begin, end = axis.span(row)
         lanes = ends.setdefault(name, [])
         free = next((place for place, until in enumerate(lanes) if until <= begin + _FALSE_MISSES), len(lanes))
@@ -514,15 +514,15 @@ def _isr_bars(lane: int, partition: str, found: list[Row], axis: Axis) -> Figure
     return _bars(lane, axis, found, fills, labels, hovers)
 
 
-def _service_bars(lane: int, partition: str, story: SessionModel, axis: Axis) -> list[Figure]:
+def _service_bars(lane: int, partition: str, model: SessionModel, axis: Axis) -> list[Figure]:
     """Return unavailable intervals (thin bars: of clients), and crosses for lost records."""
     traces: list[Figure] = []
     for scope, fill, width in (("partition", ALARM, 0.74), ("client", WARNING, 0.36)):
-        found = [row for row in story.unavailable(scope) if row["partition"] == partition]
+        found = [row for row in model.unavailable(scope) if row["partition"] == partition]
         labels = ["" if scope == "client" else "unavailable" for _row in found]
         hovers = [f"{_who(row)}: {chart_text(row['began_by'])}<br>{axis.when(row)}" for row in found]
         traces.append({**_bars(lane, axis, found, [fill] * len(found), labels, hovers), "width": width})
-    lost, since = [row for row in story.lost if row["partition"] == partition], story.since()
+    lost, since = [row for row in model.lost if row["partition"] == partition], model.since()
     traces.append(
         {
             "type": "marks",

@@ -24,7 +24,7 @@ _SELDOM: Final = {
 """Columns of producers that are zero in most sessions, by heading; shown only if some value is not zero."""
 
 
-def producers(story: SessionModel) -> View:
+def producers(model: SessionModel) -> View:
     """Return the producers with records by outcome, and attempts."""
     names = {
         "sent": "sent",
@@ -35,27 +35,27 @@ def producers(story: SessionModel) -> View:
         "unanswered": "unanswered",
         "retries": "retries",
         "failed attempts": "refused",
-        **_seen(story, _SELDOM),
+        **_seen(model, _SELDOM),
     }
     columns: Columns = {
         "producer": lambda row: row["client"],
         **{title: number_in(name) for title, name in names.items()},
-        **({"ended with": lambda row: row["failure"]} if _seen(story, {"failure": "failure"}) else {}),
+        **({"ended with": lambda row: row["failure"]} if _seen(model, {"failure": "failure"}) else {}),
     }
-    return timed_view(story, "producers", "Producers", columns, "|".join(names))
+    return timed_view(model, "producers", "Producers", columns, "|".join(names))
 
 
-def producers_short(story: SessionModel) -> View:
+def producers_short(model: SessionModel) -> View:
     """Return the producers with fewer columns for a terminal: none of zeros, and only committed transactions."""
     seldom = {name: name for name in ("aborted", "unanswered", "retries")} | {"failed attempts": "refused"}
-    names = {name: name for name in ("sent", "acked", "failed", "unknown")} | _seen(story, seldom)
+    names = {name: name for name in ("sent", "acked", "failed", "unknown")} | _seen(model, seldom)
     columns: Columns = {
         "producer": lambda row: row["client"],
         **{title: number_in(name) for title, name in names.items()},
     }
-    if _seen(story, {"": "transactions"}):
+    if _seen(model, {"": "transactions"}):
         columns["committed"] = _committed
-    return timed_view(story, "producers", "Producers", columns, "|".join([*names, "committed"]))
+    return timed_view(model, "producers", "Producers", columns, "|".join([*names, "committed"]))
 
 
 def _committed(row: Row) -> str:
@@ -64,14 +64,14 @@ def _committed(row: Row) -> str:
     return f"{thousands(row['transactions_committed'])} of {thousands(begun)}" if begun else ""
 
 
-def _seen(story: SessionModel, names: dict[str, str], table: str = "producers") -> dict[str, str]:
+def _seen(model: SessionModel, names: dict[str, str], table: str = "producers") -> dict[str, str]:
     """Return the columns that have a value other than zero in some row of a table."""
-    return {title: name for title, name in names.items() if any(row[name] for row in story.tables[table])}
+    return {title: name for title, name in names.items() if any(row[name] for row in model.tables[table])}
 
 
-def groups(story: SessionModel) -> View:
+def groups(model: SessionModel) -> View:
     """Return the groups with records read, rebalances, commits, and the final lag."""
-    lags = _lags(story)
+    lags = _lags(model)
     columns: Columns = {
         "group": lambda row: row["group_id"],
         "read": number_in("read"),
@@ -86,28 +86,28 @@ def groups(story: SessionModel) -> View:
         "truncations": number_in("truncations"),
         "resets": number_in("resets"),
     }
-    return timed_view(story, "groups", "Groups", columns, "|".join(list(columns)[1:]))
+    return timed_view(model, "groups", "Groups", columns, "|".join(list(columns)[1:]))
 
 
-def groups_short(story: SessionModel) -> View:
+def groups_short(model: SessionModel) -> View:
     """Return the groups with fewer columns for a terminal."""
-    lags = _lags(story)
+    lags = _lags(model)
     seldom = {
         "reread": "reread",
         "failed commits": "failed_commits",
         "handler failed": "handler_failed",
         "unprocessed": "abandoned",
     }
-    names = {"read": "read", "rebalances": "rebalances", "commits": "commits"} | _seen(story, seldom, "groups")
+    names = {"read": "read", "rebalances": "rebalances", "commits": "commits"} | _seen(model, seldom, "groups")
     columns: Columns = {
         "group": lambda row: row["group_id"],
         "lag": lambda row: lags.get(row["group_id"], ""),
         **{title: number_in(name) for title, name in names.items()},
     }
-    return timed_view(story, "groups", "Groups", columns, "|".join(["lag", *names]))
+    return timed_view(model, "groups", "Groups", columns, "|".join(["lag", *names]))
 
 
-def members(story: SessionModel) -> View:
+def members(model: SessionModel) -> View:
     """Return the members of groups with their counts."""
     columns: Columns = {
         "group": lambda row: row["group_id"],
@@ -122,10 +122,10 @@ def members(story: SessionModel) -> View:
         "closed": number_in("closed"),
         "ended with": lambda row: row["failure"],
     }
-    return timed_view(story, "members", "Group members", columns, "|".join(list(columns)[2:10]))
+    return timed_view(model, "members", "Group members", columns, "|".join(list(columns)[2:10]))
 
 
-def errors(story: SessionModel) -> View:
+def errors(model: SessionModel) -> View:
     """Return the errors of clients by name."""
     columns: Columns = {
         "client": lambda row: row["client"],
@@ -133,12 +133,12 @@ def errors(story: SessionModel) -> View:
         "of": lambda row: _WHAT[row["what"]],
         "times": number_in("times"),
     }
-    return timed_view(story, "client_errors", "Client errors", columns, "times")
+    return timed_view(model, "client_errors", "Client errors", columns, "times")
 
 
-def _lags(story: SessionModel) -> dict[str, str]:
+def _lags(model: SessionModel) -> dict[str, str]:
     """Return LAG by group from the session's result, because no event has it; empty without a result."""
-    clients = story.recorded.result.get("clients")
+    clients = model.recorded.result.get("clients")
     found = clients.get("groups") if isinstance(clients, dict) else None
     return {
         name: "-" if group["lag"] is None else thousands(group["lag"])

@@ -65,23 +65,23 @@ class Partition:
     views: tuple[View, ...]
 
 
-def drill_down(story: SessionModel, most: int, shapes: int = MOST_SHAPES) -> tuple[list[Partition], int]:
+def drill_down(model: SessionModel, most: int, shapes: int = MOST_SHAPES) -> tuple[list[Partition], int]:
     """Return the partitions to show, and the number left out; internal ones are shown only if they had an event."""
-    names = charts.by_interest(story)
+    names = charts.by_interest(model)
     own = {name: {table: [] for table in _TABLES} for name in names[:most]}  # type: dict[str, dict[str, list[Row]]]
     for table in _TABLES:
-        for row in story.tables[table]:
+        for row in model.tables[table]:
             if row["partition"] in own:
                 own[row["partition"]][table].append(row)
-    made = [_partition(name, replace(story, tables={**story.tables, **found}), shapes) for name, found in own.items()]
+    made = [_partition(name, replace(model, tables={**model.tables, **found}), shapes) for name, found in own.items()]
     shown = [one for one in made if one.summary != _QUIET or not is_internal(one.name)]
     return shown, len(names) - len(shown)
 
 
-def _partition(name: str, story: SessionModel, shapes: int) -> Partition:
-    lost = sum(row["count"] for row in story.lost)
-    out = sum(row["duration_us"] for row in story.unavailable("partition"))
-    whole = next(iter(story.tables["partitions"]), None)
+def _partition(name: str, model: SessionModel, shapes: int) -> Partition:
+    lost = sum(row["count"] for row in model.lost)
+    out = sum(row["duration_us"] for row in model.unavailable("partition"))
+    whole = next(iter(model.tables["partitions"]), None)
     parts = []
     if lost:
         parts.append(f"{counted(lost, 'record')} lost")
@@ -91,32 +91,32 @@ def _partition(name: str, story: SessionModel, shapes: int) -> Partition:
         parts.append(f"{rounded_duration(whole['under_min_isr_us'])} under min.insync.replicas")
     if whole and whole["under_replicated_us"]:
         parts.append(f"{rounded_duration(whole['under_replicated_us'])} under-replicated")
-    if not parts and len(story.tables["partition_states"]) > 1:
-        parts.append(counted(len(story.tables["partition_states"]) - 1, "change"))
+    if not parts and len(model.tables["partition_states"]) > 1:
+        parts.append(counted(len(model.tables["partition_states"]) - 1, "change"))
     tone: Tone = "alarm" if lost or out else "warning" if parts else "calm"
     views = (
-        tables.losses(story),
-        tables.unavailability(story),
-        tables.states(story),
-        tables.conditions(story, name),
-        tables.stalls(story, name),
-        tables.elections(story),
-        tables.truncations(story),
-        tables.outcomes(story),
+        tables.losses(model),
+        tables.unavailability(model),
+        tables.states(model),
+        tables.conditions(model, name),
+        tables.stalls(model, name),
+        tables.elections(model),
+        tables.truncations(model),
+        tables.outcomes(model),
     )
-    picture = svg(charts.partition_chart(story, name), f"{name} over time", shapes)
-    return Partition(name, tone, ", ".join(parts) or _QUIET, _facts(story, whole), picture, tuple(filter(None, views)))
+    picture = svg(charts.partition_chart(model, name), f"{name} over time", shapes)
+    return Partition(name, tone, ", ".join(parts) or _QUIET, _facts(model, whole), picture, tuple(filter(None, views)))
 
 
-def _facts(story: SessionModel, whole: Row | None) -> tuple[tuple[str, str], ...]:
+def _facts(model: SessionModel, whole: Row | None) -> tuple[tuple[str, str], ...]:
     if whole is None:
         return ()
-    served = next((row["availability"] for row in story.tables["availability"] if row["scope"] == "partition"), None)
+    served = next((row["availability"] for row in model.tables["availability"] if row["scope"] == "partition"), None)
     minimum = "not known" if whole["min_isr"] is None else whole["min_isr"]
     elections = f"{thousands(whole['elections_clean'])} clean, {thousands(whole['elections_unclean'])} unclean"
     found = [
         ("replicas", f"{whole['replication']}, min.insync.replicas {minimum}"),
-        ("available", "" if served is None or story.timeless else share(served)),
+        ("available", "" if served is None or model.timeless else share(served)),
         ("leader epochs", f"{whole['epochs']}, last {whole['last_epoch']}"),
         ("elections", elections),
         ("ISR", f"{thousands(whole['isr_shrinks'])} shrinks, {thousands(whole['isr_expands'])} expands"),
@@ -191,44 +191,44 @@ class Chart:
     picture: Markup
 
 
-def write_html(path: Path, story: ReportModel) -> None:
+def write_html(path: Path, model: ReportModel) -> None:
     """Write the report's HTML file."""
-    path.write_text(html_page(story), encoding="utf-8")
+    path.write_text(html_page(model), encoding="utf-8")
 
 
-def html_page(story: ReportModel) -> str:
+def html_page(model: ReportModel) -> str:
     """Return the page with as much detail as :data:`MOST_BYTES` allows."""
     made: dict[str, _SessionContent] = {}
-    pages = (_page(story, detail, made) for detail in DETAILS)
+    pages = (_page(model, detail, made) for detail in DETAILS)
     page = next(pages)
     while len(page.encode()) > MOST_BYTES and (shorter := next(pages, "")):
         page = shorter
     return page
 
 
-def _page(story: ReportModel, detail: Detail, made: dict[str, _SessionContent]) -> str:
-    worst, verdict = overall(story)
-    shown = shown_sessions(story, detail.sessions)
+def _page(model: ReportModel, detail: Detail, made: dict[str, _SessionContent]) -> str:
+    worst, verdict = overall(model)
+    shown = shown_sessions(model, detail.sessions)
     for one in shown:
         if one.session_id not in made:
             made[one.session_id] = _SessionContent(sections(one), _figures(one))
     anchors = {one.session_id: f"s{place}" for place, one in enumerate(shown)}
-    short = tables.letters(story)
+    short = tables.letters(model)
     return (
         environment()
         .get_template("report.html.j2")
         .render(
             verdict=verdict,
             tone=worst,
-            comparison=_comparison(story) if len(story.sessions) > 1 else None,
-            links=[anchors.get(one.session_id, "") for one in story.sessions],
+            comparison=_comparison(model) if len(model.sessions) > 1 else None,
+            links=[anchors.get(one.session_id, "") for one in model.sessions],
             sessions=[
                 _section(anchors[one.session_id], short[one.session_id], one, detail, made[one.session_id])
                 for one in shown
             ],
-            left_out=len(story.sessions) - len(shown),
-            several=len(story.sessions) > 1,
-            set_aside=first_reasons(story.set_aside, detail.rows),
+            left_out=len(model.sessions) - len(shown),
+            several=len(model.sessions) > 1,
+            set_aside=first_reasons(model.set_aside, detail.rows),
             most_rows=detail.rows,
         )
     )
@@ -246,37 +246,37 @@ def environment() -> Environment:
     )
 
 
-def _comparison(story: ReportModel) -> dict[str, Any]:
-    compared = compare(story)
-    matrix = comparison_matrix(story, compared)
-    changes = comparison_changes(story, compared)
+def _comparison(model: ReportModel) -> dict[str, Any]:
+    compared = compare(model)
+    matrix = comparison_matrix(model, compared)
+    changes = comparison_changes(model, compared)
     return {
-        "overview": tables.overview(story),
-        "legend": comparison_legend(story),
-        "against": comparison_baseline(story, compared),
+        "overview": tables.overview(model),
+        "legend": comparison_legend(model),
+        "against": comparison_baseline(model, compared),
         "changes": changes,
         "matrix": matrix,
-        "extremes": comparison_extremes(story, compared) if not matrix else None,
+        "extremes": comparison_extremes(model, compared) if not matrix else None,
     }
 
 
-def _section(anchor: str, letter: str, story: SessionModel, detail: Detail, content: _SessionContent) -> dict[str, Any]:
-    drawn = {chart.id: chart for chart in _charts(anchor, story, content.figures, detail.shapes)}
-    partitions, left_out = drill_down(story, detail.partitions, detail.shapes)
+def _section(anchor: str, letter: str, model: SessionModel, detail: Detail, content: _SessionContent) -> dict[str, Any]:
+    drawn = {chart.id: chart for chart in _charts(anchor, model, content.figures, detail.shapes)}
+    partitions, left_out = drill_down(model, detail.partitions, detail.shapes)
     found = content.sections
     return {
         "id": anchor,
         "letter": letter,
-        "name": story.name,
-        "profile": story.recorded.start.profile,
-        "settings": story.settings_words,
-        "tone": severity(story),
-        "headline": headline(story),
-        "complaint": story.complaint,
-        "problems": story.problems,
-        "key_figures": key_figures(story),
-        "facts": tables.facts(story),
-        "sentences": sentences(story),
+        "name": model.name,
+        "profile": model.recorded.start.profile,
+        "settings": model.settings_words,
+        "tone": severity(model),
+        "headline": headline(model),
+        "complaint": model.complaint,
+        "problems": model.problems,
+        "key_figures": key_figures(model),
+        "facts": tables.facts(model),
+        "sentences": sentences(model),
         "told": [_with_charts(anchor, one, drawn) for one in found if not one.folded and one.name != "partitions"],
         "partitions": partitions,
         "partitions_left_out": left_out,
@@ -298,52 +298,52 @@ def _with_charts(anchor: str, section: ReportSection, drawn: dict[str, Chart]) -
     }
 
 
-def _charts(anchor: str, story: SessionModel, figures: list[_Drawn], shapes: int) -> list[Chart]:
+def _charts(anchor: str, model: SessionModel, figures: list[_Drawn], shapes: int) -> list[Chart]:
     return [
         Chart(
             f"{anchor}-{kind}", title, note, key,
-            svg(figure, f"{title or 'Timeline'}: {story.name}", shapes),
+            svg(figure, f"{title or 'Timeline'}: {model.name}", shapes),
         )
         for kind, title, note, key, figure in figures
     ]  # fmt: skip
 
 
-def _figures(story: SessionModel) -> list[_Drawn]:
+def _figures(model: SessionModel) -> list[_Drawn]:
     note = "A cross marks where acknowledged records went missing permanently. HW and position lag are lines."
-    if story.tables["faults"]:
+    if model.tables["faults"]:
         note = f"Shaded bands are active faults. {note}"
-    if left_out := len(charts.by_interest(story)) - charts.MOST_PARTITIONS:
+    if left_out := len(charts.by_interest(model)) - charts.MOST_PARTITIONS:
         note += f" {left_out} less affected partitions are below, or in the tables." if left_out > 0 else ""
     around = "Before and after are as long as the fault, but at least one second."
     figures = [
-        ("timeline-lanes", "", note, _KEY, charts.timeline_chart(story)),
+        ("timeline-lanes", "", note, _KEY, charts.timeline_chart(model)),
         (
             "availability-faults",
             "Around each fault",
-            f"{around}{charts.uncharted_faults(story)}",
+            f"{around}{charts.uncharted_faults(model)}",
             (),
-            charts.availability_around_faults(story),
+            charts.availability_around_faults(model),
         ),
         (
             "latency-faults",
             "Around each fault",
-            f"{around}{charts.uncharted_faults(story)}",
+            f"{around}{charts.uncharted_faults(model)}",
             (),
-            charts.latency_around_faults(story),
+            charts.latency_around_faults(model),
         ),
         (
             "latency-series",
             "Over time",
             _OVER_TIME,
             (),
-            charts.latency_chart(story),
+            charts.latency_chart(model),
         ),
         (
             "lag-series",
             "",
             "Position lag: high watermark minus the position of the group.",
             (),
-            charts.lag_chart(story),
+            charts.lag_chart(model),
         ),
     ]
     return [_Drawn(kind, title, text, key, figure) for kind, title, text, key, figure in figures if figure is not None]

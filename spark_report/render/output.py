@@ -128,12 +128,12 @@ def _begins(path: Path, ours: re.Pattern[bytes]) -> bool:
         return ours.search(file.read(_HEAD_BYTES)) is not None
 
 
-def write_json(path: Path, story: ReportModel, tables: dict[str, Any]) -> None:
+def write_json(path: Path, model: ReportModel, tables: dict[str, Any]) -> None:
     """Write all tables as one JSON document."""
     document = {
         "schema_version": SCHEMA_VERSION,
-        "headline": overall(story)[1],
-        "set_aside": [{"path": str(aside.path), "reason": aside.reason} for aside in story.set_aside],
+        "headline": overall(model)[1],
+        "set_aside": [{"path": str(aside.path), "reason": aside.reason} for aside in model.set_aside],
         "tables": {name: table.to_pylist() for name, table in tables.items()},
     }
     path.write_text(json_text(document, indent=1) + "\n", encoding="utf-8")

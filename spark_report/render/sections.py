@@ -30,32 +30,32 @@ _JUDGED: Final = {"regression": "worse", "improvement": "better", "same": "uncha
 Columns = dict[str, Callable[[Row], Any]]
 
 
-def comparison_legend(story: ReportModel) -> View:
+def comparison_legend(model: ReportModel) -> View:
     """Return the table of short session names, with the command that opens each session."""
-    short = letters(story)
+    short = letters(model)
     columns: dict[str, Callable[[Any], Any]] = {
         "": lambda one: short[one.session_id],
         "session": lambda one: one.name,
-        **tables.settings_column(story),
+        **tables.settings_column(model),
         "verdict": tables.verdict,
         "Kafka": lambda one: one.recorded.start.profile,
         "seed": lambda one: one.recorded.start.seed,
         "open with": lambda one: one.opened_by,
     }
-    return view("sessions", "Sessions", list(story.sessions), columns, "seed")  # type: ignore[arg-type]
+    return view("sessions", "Sessions", list(model.sessions), columns, "seed")  # type: ignore[arg-type]
 
 
-def comparison_matrix(story: ReportModel, compared: list[Row]) -> View:
+def comparison_matrix(model: ReportModel, compared: list[Row]) -> View:
     """Return measures by sessions with best and worst marked; empty for many sessions."""
-    if not 1 < len(story.sessions) <= MOST_SIDE_BY_SIDE:
+    if not 1 < len(model.sessions) <= MOST_SIDE_BY_SIDE:
         return view("comparison", "Side by side", [], {})
     by_place = {(row["measure"], row["session_id"]): row for row in compared}
-    short = letters(story)
+    short = letters(model)
     lines: list[tuple[str, ...]] = []
     tones: dict[tuple[int, int], str] = {}
-    rows = [[by_place[measure.name, one.session_id] for one in story.sessions] for measure in MEASURES]
+    rows = [[by_place[measure.name, one.session_id] for one in model.sessions] for measure in MEASURES]
     nonzero = [own for own in rows if any(row["value"] for row in own)]
-    lines += _setting_rows(story)
+    lines += _setting_rows(model)
     # Measures that differ come first, those that are equal in all sessions after them.
     for own in sorted(nonzero, key=lambda own: not any(row["rank"] for row in own)):
         measure = _measure(own[0])
@@ -65,17 +65,17 @@ def comparison_matrix(story: ReportModel, compared: list[Row]) -> View:
         cells = (f"{measure.shown(row['value'])} {_RANKS.get(row['rank'], '')}".strip() for row in own)
         lines.append((measure.title, *cells))
     headings = tuple(
-        f"{short[one.session_id]} (baseline)" if one.session_id == story.baseline else short[one.session_id]
-        for one in story.sessions
+        f"{short[one.session_id]} (baseline)" if one.session_id == model.baseline else short[one.session_id]
+        for one in model.sessions
     )
     title = "Side by side (▲ best, ▼ worst)"
     return View("comparison", title, ("measure", *headings), frozenset(headings), tuple(lines), tones)
 
 
-def _setting_rows(story: ReportModel) -> list[tuple[str, ...]]:
+def _setting_rows(model: ReportModel) -> list[tuple[str, ...]]:
     """Return the settings in which the sessions differ, as the first rows of the matrix."""
-    names = dict.fromkeys(setting.name for one in story.sessions for setting in one.settings)
-    values = [{setting.name: setting for setting in one.settings} for one in story.sessions]
+    names = dict.fromkeys(setting.name for one in model.sessions for setting in one.settings)
+    values = [{setting.name: setting for setting in one.settings} for one in model.sessions]
     return [
         (name, *(_set_to(own[name]) if name in own else "" for own in values))
         for name in names
@@ -89,9 +89,9 @@ def _set_to(setting: SettingDifference) -> str:
     return value if len(value) <= _MOST_OF_A_VALUE else f"{value[: _MOST_OF_A_VALUE - 1]}…"
 
 
-def comparison_extremes(story: ReportModel, compared: list[Row]) -> View:
+def comparison_extremes(model: ReportModel, compared: list[Row]) -> View:
     """Return the best and worst sessions for each measure in which sessions differ."""
-    short = letters(story)
+    short = letters(model)
     found = []
     for measure in MEASURES:
         own = [row for row in compared if row["measure"] == measure.name]
@@ -115,9 +115,9 @@ def comparison_extremes(story: ReportModel, compared: list[Row]) -> View:
     return view("comparison", "Best and worst", found, columns, "best|worst")
 
 
-def comparison_changes(story: ReportModel, compared: list[Row]) -> View:
+def comparison_changes(model: ReportModel, compared: list[Row]) -> View:
     """Return the changes against the baseline, regressions first."""
-    short = letters(story)
+    short = letters(model)
     order = {"regression": 0, "improvement": 1}
     found = [row for row in compared if row["judged"] in order]
     found.sort(key=lambda row: order[row["judged"]])
@@ -133,14 +133,14 @@ def comparison_changes(story: ReportModel, compared: list[Row]) -> View:
     return replace(made, tones={(place, 5): row["judged"] for place, row in enumerate(found)})
 
 
-def comparison_baseline(story: ReportModel, compared: list[Row]) -> str:
+def comparison_baseline(model: ReportModel, compared: list[Row]) -> str:
     """Return one sentence on the changes against the baseline; empty without a baseline."""
-    if not story.baseline:
+    if not model.baseline:
         return ""
-    base = next((one for one in story.sessions if one.session_id == story.baseline), None)
+    base = next((one for one in model.sessions if one.session_id == model.baseline), None)
     worse = [row for row in compared if row["judged"] == "regression"]
     better = sum(row["judged"] == "improvement" for row in compared)
-    text = f"Against the baseline {letters(story)[story.baseline]}, {_named(base)}: "
+    text = f"Against the baseline {letters(model)[model.baseline]}, {_named(base)}: "
     if not worse and not better:
         return f"{text}nothing changed by 5 % or more."
     worst = max(worse, key=_size, default=None)
@@ -160,8 +160,8 @@ def _size(row: Row) -> float:
     return float("inf") if part is None else abs(float(part))
 
 
-def _named(story: SessionModel | None) -> str:
-    return story.name if story else ""
+def _named(model: SessionModel | None) -> str:
+    return model.name if model else ""
 
 
 def _measure(row: Row) -> Measure:
@@ -198,54 +198,54 @@ class ReportSection:
         return any(self.views) or bool(self.nothing)
 
 
-def shown_sessions(story: ReportModel, most: int = MOST_SESSIONS) -> list[SessionModel]:
+def shown_sessions(model: ReportModel, most: int = MOST_SESSIONS) -> list[SessionModel]:
     """Return the sessions to show one by one: all, or the most severe ones if there are many."""
-    if len(story.sessions) <= most:
-        return list(story.sessions)
+    if len(model.sessions) <= most:
+        return list(model.sessions)
     order = {"alarm": 0, "warning": 1, "calm": 2}
-    return sorted(story.sessions, key=lambda one: order[severity(one)])[:most]
+    return sorted(model.sessions, key=lambda one: order[severity(one)])[:most]
 
 
-def sections(story: SessionModel) -> list[ReportSection]:
+def sections(model: SessionModel) -> list[ReportSection]:
     """Return all sections that are not empty."""
-    return [section for section in (*_told(story), *_looked_up(story)) if section]
+    return [section for section in (*_told(model), *_looked_up(model)) if section]
 
 
-def _told(story: SessionModel) -> list[ReportSection]:
-    alerts = tables.alerts(story)
-    fired = tables.alerts_short(story)
-    quiet = "No alert fired." if not fired and not story.timeless else ""
-    lags, turns = tables.position_lag_peaks(story), tables.rebalances(story)
-    losses, failovers = tables.losses(story), tables.failovers(story)
-    anomalies, whole = tables.anomalies(story), tables.partitions(story)
+def _told(model: SessionModel) -> list[ReportSection]:
+    alerts = tables.alerts(model)
+    fired = tables.alerts_short(model)
+    quiet = "No alert fired." if not fired and not model.timeless else ""
+    lags, turns = tables.position_lag_peaks(model), tables.rebalances(model)
+    losses, failovers = tables.losses(model), tables.failovers(model)
+    anomalies, whole = tables.anomalies(model), tables.partitions(model)
     return [
         ReportSection(
             "losses",
             losses.title,
-            (losses, tables.points_of_no_return(story), tables.remedies(story)),
-            tables.losses_short(story),
+            (losses, tables.points_of_no_return(model), tables.remedies(model)),
+            tables.losses_short(model),
         ),
-        *(_open(tables.expectations(story)) if story.failed else ()),
-        *_open(tables.violations(story)),
-        *_open(tables.liveness_violations(story)),
+        *(_open(tables.expectations(model)) if model.failed else ()),
+        *_open(tables.violations(model)),
+        *_open(tables.liveness_violations(model)),
         ReportSection("anomalies", anomalies.title, (anomalies,), anomalies),
         ReportSection(
             "timeline",
             "Timeline",
-            (tables.faults(story), tables.unavailability(story), tables.states(story)),
+            (tables.faults(model), tables.unavailability(model), tables.states(model)),
         ),
-        ReportSection("availability", "Availability", (tables.availability(story),)),
+        ReportSection("availability", "Availability", (tables.availability(model),)),
         ReportSection(
             "recovery",
             "Recovery times",
-            (tables.fault_times(story), tables.means(story)),
-            tables.fault_times_short(story),
+            (tables.fault_times(model), tables.means(model)),
+            tables.fault_times_short(model),
         ),
         ReportSection(
             "latency",
             "Latency and throughput",
-            (tables.around_faults(story), tables.latency(story)),
-            tables.latency_short(story),
+            (tables.around_faults(model), tables.latency(model)),
+            tables.latency_short(model),
         ),
         ReportSection("alerts", alerts.title, (alerts,), fired, quiet),
         ReportSection("lag", lags.title, (lags,), lags),
@@ -253,9 +253,9 @@ def _told(story: SessionModel) -> list[ReportSection]:
         ReportSection("failovers", failovers.title, (failovers,), failovers),
         ReportSection("partitions", "Partitions", (whole,), whole),
         ReportSection(
-            "producers", "Producers", (client_tables.producers(story),), client_tables.producers_short(story)
+            "producers", "Producers", (client_tables.producers(model),), client_tables.producers_short(model)
         ),
-        ReportSection("groups", "Groups", (client_tables.groups(story),), client_tables.groups_short(story)),
+        ReportSection("groups", "Groups", (client_tables.groups(model),), client_tables.groups_short(model)),
     ]
 
 
@@ -263,22 +263,22 @@ def _open(found: View) -> tuple[ReportSection, ...]:
     return (ReportSection(found.name, found.title, (found,), found),)
 
 
-def _looked_up(story: SessionModel) -> list[ReportSection]:
+def _looked_up(model: SessionModel) -> list[ReportSection]:
     views = [
-        *([] if story.failed else [tables.expectations(story)]),
-        tables.ledger(story),
-        tables.found_causes(story),
-        tables.steps(story),
-        tables.guards(story),
-        tables.controllers(story),
-        tables.elections(story),
-        tables.isr_changes(story),
-        tables.truncations(story),
-        tables.outcomes(story),
-        client_tables.members(story),
-        client_tables.errors(story),
+        *([] if model.failed else [tables.expectations(model)]),
+        tables.ledger(model),
+        tables.found_causes(model),
+        tables.steps(model),
+        tables.guards(model),
+        tables.controllers(model),
+        tables.elections(model),
+        tables.isr_changes(model),
+        tables.truncations(model),
+        tables.outcomes(model),
+        client_tables.members(model),
+        client_tables.errors(model),
     ]
-    odd = tables.ledger(story) if story.disagreements else None
+    odd = tables.ledger(model) if model.disagreements else None
     return [
         ReportSection(found.name, found.title, (found,), odd if found.name == "ledger" else None, folded=True)
         for found in views
@@ -300,39 +300,39 @@ class KeyFigure(NamedTuple):
     """Name of the section with its data."""
 
 
-def key_figures(story: SessionModel) -> list[KeyFigure]:
+def key_figures(model: SessionModel) -> list[KeyFigure]:
     """Return the key figures: losses, unavailability, latency, recovery time, and alerts."""
-    found: list[KeyFigure | None] = [_lost(story)]
-    if not story.timeless:
-        found += [_outage(story), _client(story), _slow(story), _recovery(story), _alarm(story)]
+    found: list[KeyFigure | None] = [_lost(model)]
+    if not model.timeless:
+        found += [_outage(model), _client(model), _slow(model), _recovery(model), _alarm(model)]
     return [figure for figure in found if figure]
 
 
-def _lost(story: SessionModel) -> KeyFigure:
-    lost = sum(row["count"] for row in story.lost)
-    acked = story.counts.get("acked", 0)
-    committed = sum(row["count"] for row in story.lost if row["committed"])
+def _lost(model: SessionModel) -> KeyFigure:
+    lost = sum(row["count"] for row in model.lost)
+    acked = model.counts.get("acked", 0)
+    committed = sum(row["count"] for row in model.lost if row["committed"])
     were = "was" if committed == 1 else "were"
     note = f"of {thousands(acked)} acknowledged" + (f"; {thousands(committed)} {were} committed" if committed else "")
-    if not story.acknowledgements_known:
+    if not model.acknowledgements_known:
         note = "committed; acknowledgements are not in Kafka's logs"
-    if story.loss_expected:
-        return KeyFigure("records lost", thousands(lost), f"{note}; as expected: {story.held}", "warning", "losses")
+    if model.loss_expected:
+        return KeyFigure("records lost", thousands(lost), f"{note}; as expected: {model.held}", "warning", "losses")
     return KeyFigure("records lost", thousands(lost), note, "alarm" if lost else "calm", "losses" if lost else "ledger")
 
 
-def _outage(story: SessionModel) -> KeyFigure:
-    found = user_topic_rows(story.unavailable("partition"))
+def _outage(model: SessionModel) -> KeyFigure:
+    found = user_topic_rows(model.unavailable("partition"))
     worst = max(found, key=lambda row: row["duration_us"], default=None)
     if worst is None:
         return KeyFigure("longest without a leader", "none", "every partition had a serving leader", "calm", "timeline")
     ongoing = ", not ended" if worst["open"] else ""
-    note = f"{worst['partition']}{ongoing}; {_worst_share(story, worst['partition'])}"
+    note = f"{worst['partition']}{ongoing}; {_worst_share(model, worst['partition'])}"
     return KeyFigure("longest without a leader", rounded_duration(worst["duration_us"]), note, "alarm", "timeline")
 
 
-def _worst_share(story: SessionModel, named: str) -> str:
-    own = [row for row in story.tables["availability"] if row["scope"] == "partition"]
+def _worst_share(model: SessionModel, named: str) -> str:
+    own = [row for row in model.tables["availability"] if row["scope"] == "partition"]
     known = [row for row in user_topic_rows(own) if row["availability"] is not None]
     worst = min(known, key=lambda row: row["availability"], default=None)
     if worst is None:
@@ -341,17 +341,17 @@ def _worst_share(story: SessionModel, named: str) -> str:
     return f"{name}available {share(worst['availability'])}"
 
 
-def _client(story: SessionModel) -> KeyFigure | None:
-    worst = max(story.unavailable("client"), key=lambda row: row["duration_us"], default=None)
+def _client(model: SessionModel) -> KeyFigure | None:
+    worst = max(model.unavailable("client"), key=lambda row: row["duration_us"], default=None)
     if worst is None:
         return None
     note = f"{worst['client']} to {worst['partition']}"
     return KeyFigure("longest client outage", rounded_duration(worst["duration_us"]), note, "alarm", "timeline")
 
 
-def _slow(story: SessionModel) -> KeyFigure | None:
+def _slow(model: SessionModel) -> KeyFigure | None:
     by_phase: dict[str, list[Row]] = {}
-    for row in story.tables["latency"]:
+    for row in model.tables["latency"]:
         if row["what"] == "produce":
             by_phase.setdefault(row["phase"], []).append(row)
     if not by_phase.get("all"):
@@ -366,8 +366,8 @@ def _slow(story: SessionModel) -> KeyFigure | None:
     return KeyFigure("p99 produce latency", value, f"during faults; {before}", worry, "latency")
 
 
-def _recovery(story: SessionModel) -> KeyFigure | None:
-    found = next((row for row in story.tables["fault_means"] if not row["fault"]), None)
+def _recovery(model: SessionModel) -> KeyFigure | None:
+    found = next((row for row in model.tables["fault_means"] if not row["fault"]), None)
     if found is None:
         return None
     left = found["unrecovered_faults"]
@@ -385,11 +385,11 @@ def _recovery(story: SessionModel) -> KeyFigure | None:
     )
 
 
-def _alarm(story: SessionModel) -> KeyFigure:
-    fired = [row for row in story.tables["alerts"] if row["fired"]]
+def _alarm(model: SessionModel) -> KeyFigure:
+    fired = [row for row in model.tables["alerts"] if row["fired"]]
     pages = [row for row in fired if row["severity"] == "page"]
     if not pages:
-        worry: Tone = "warning" if story.lost else "calm"
+        worry: Tone = "warning" if model.lost else "calm"
         return KeyFigure("alerts fired (page)", "none", f"{counted(len(fired), 'warning')} fired", worry, "alerts")
     first = min(pages, key=lambda row: row["fired_us"])
     return KeyFigure(

@@ -84,9 +84,9 @@ def view(name: str, title: str, found: list[Row], columns: dict[str, Callable[[R
     return View(name, title, tuple(columns), frozenset(numeric.split("|")), lines, left_out=left_out)
 
 
-def timed_view(story: SessionModel, name: str, title: str, columns: Columns, numeric: str) -> View:
+def timed_view(model: SessionModel, name: str, title: str, columns: Columns, numeric: str) -> View:
     """Return a view of a table, empty for a manual session."""
-    return view(name, title, [] if story.timeless else story.tables[name], columns, numeric)
+    return view(name, title, [] if model.timeless else model.tables[name], columns, numeric)
 
 
 def number_in(column: str) -> Callable[[Row], str]:
@@ -94,22 +94,22 @@ def number_in(column: str) -> Callable[[Row], str]:
     return lambda row: thousands(row[column])
 
 
-def letters(story: ReportModel) -> dict[str, str]:
+def letters(model: ReportModel) -> dict[str, str]:
     """Return session id → its short name: A, B, ... Z, then S27."""
     names = list(string.ascii_uppercase)
     return {
         one.session_id: names[index] if index < len(names) else f"S{index + 1}"
-        for index, one in enumerate(story.sessions)
+        for index, one in enumerate(model.sessions)
     }
 
 
-def overview(story: ReportModel, *, short: bool = False) -> View:
+def overview(model: ReportModel, *, short: bool = False) -> View:
     """Return a row for each session; ``short`` uses playbook names instead of titles, and fewer columns."""
-    named = letters(story)
+    named = letters(model)
     columns: dict[str, Callable[[Any], Any]] = {
         "": lambda one: named[one.session_id],
         "session": lambda one: one.recorded.start.playbook if short else one.name,
-        **({} if short else settings_column(story)),
+        **({} if short else settings_column(model)),
         "verdict": lambda one: verdict(one, short=short),
         "lost": lambda one: thousands(sum(row["count"] for row in one.lost)),
         "acked": lambda one: thousands(one.counts.get("acked", 0)),
@@ -122,32 +122,32 @@ def overview(story: ReportModel, *, short: bool = False) -> View:
         columns["status"] = lambda one: one.status
         columns["elections"] = lambda one: one.counts.get("elections_clean", 0) + one.counts.get("elections_unclean", 0)
     numeric = "seed|acked|lost|unavailable|elections|unclean"
-    return view("sessions", "Sessions", list(story.sessions), columns, numeric)  # type: ignore[arg-type]
+    return view("sessions", "Sessions", list(model.sessions), columns, numeric)  # type: ignore[arg-type]
 
 
-def verdict(story: SessionModel, *, short: bool = False) -> str:
+def verdict(model: SessionModel, *, short: bool = False) -> str:
     """Return the verdict; ``as expected`` if the session passed with losses that it expects."""
-    if story.loss_expected:
-        return "as expected" if short else f"as expected: {story.held.partition(' expectation')[0]}"
-    return story.verdict or story.status
+    if model.loss_expected:
+        return "as expected" if short else f"as expected: {model.held.partition(' expectation')[0]}"
+    return model.verdict or model.status
 
 
-def settings_column(story: ReportModel) -> dict[str, Callable[[Any], Any]]:
+def settings_column(model: ReportModel) -> dict[str, Callable[[Any], Any]]:
     """Return the column of settings in which sessions of a playbook differ; empty if they do not differ."""
-    return {"settings": lambda one: one.settings_words} if any(one.settings for one in story.sessions) else {}
+    return {"settings": lambda one: one.settings_words} if any(one.settings for one in model.sessions) else {}
 
 
-def differences(story: ReportModel) -> View:
+def differences(model: ReportModel) -> View:
     """Return the settings in which sessions of a playbook differ, by session."""
-    named = letters(story)
-    columns: dict[str, Callable[[Any], Any]] = {"": lambda one: named[one.session_id], **settings_column(story)}
-    found = [one for one in story.sessions if one.settings]
+    named = letters(model)
+    columns: dict[str, Callable[[Any], Any]] = {"": lambda one: named[one.session_id], **settings_column(model)}
+    found = [one for one in model.sessions if one.settings]
     return view("settings", "Different settings", found, columns)  # type: ignore[arg-type]
 
 
-def losses(story: SessionModel) -> View:
+def losses(model: SessionModel) -> View:
     """Return lost records with their causes."""
-    since = story.since()
+    since = model.since()
     columns: dict[str, Callable[[Row], Any]] = {
         "partition": lambda row: row["partition"],
         "client": lambda row: row["client"],
@@ -155,15 +155,15 @@ def losses(story: SessionModel) -> View:
         "offsets": _offsets,
         "acks": lambda row: acks(row["acks"]),
         "committed": lambda row: "yes" if row["committed"] else "no",
-        "missing since": lambda row: when(story, since(row)),
+        "missing since": lambda row: when(model, since(row)),
         "cause": lambda row: row["cause"],
     }
-    return view("losses", "Lost records", story.lost, columns, "records|offsets|missing since")
+    return view("losses", "Lost records", model.lost, columns, "records|offsets|missing since")
 
 
-def losses_short(story: SessionModel) -> View:
+def losses_short(model: SessionModel) -> View:
     """Return lost records without causes for a terminal, which prints the causes as sentences."""
-    whole = losses(story)
+    whole = losses(model)
     kept = [index for index, name in enumerate(whole.columns) if name not in (SENTENCE, "client")]
     return replace(
         whole,
@@ -173,17 +173,17 @@ def losses_short(story: SessionModel) -> View:
     )
 
 
-def points_of_no_return(story: SessionModel) -> View:
+def points_of_no_return(model: SessionModel) -> View:
     """Return the points of no return, with the actions that would have kept the records until then."""
     columns: dict[str, Callable[[Row], Any]] = {
         "finding": lambda row: row["finding"],
         "point of no return": lambda row: row["explanation"][0] if row["explanation"] else row["point"],
         SENTENCE: lambda row: ". ".join(text[:1].upper() + text[1:] for text in row["explanation"][1:]),
     }
-    return view("points_of_no_return", "Points of no return", story.tables["points_of_no_return"], columns, "finding")
+    return view("points_of_no_return", "Points of no return", model.tables["points_of_no_return"], columns, "finding")
 
 
-def remedies(story: SessionModel) -> View:
+def remedies(model: SessionModel) -> View:
     """Return the tried changes with their effect and price."""
     columns: dict[str, Callable[[Row], Any]] = {
         "finding": lambda row: row["kind"],
@@ -193,10 +193,10 @@ def remedies(story: SessionModel) -> View:
         "failed": lambda row: signed(row["price_rejected"] or 0) if _tried(row) else "",
         "unavailable": lambda row: _longer(row["price_unavailable_us"] or 0) if _tried(row) else "",
         "seeds": lambda row: f"{row['seeds_kept']} of {row['seeds']}" if row["seeds"] else "",
-        **({"reason": lambda row: row["reason"]} if any(row["reason"] for row in story.tables["remedies"]) else {}),
+        **({"reason": lambda row: row["reason"]} if any(row["reason"] for row in model.tables["remedies"]) else {}),
     }
     title = "What would have prevented it (same seed, one or two settings changed)"
-    return view("remedies", title, story.tables["remedies"], columns, "remaining|failed|unavailable|seeds")
+    return view("remedies", title, model.tables["remedies"], columns, "remaining|failed|unavailable|seeds")
 
 
 def _tried(row: Row) -> bool:
@@ -208,10 +208,10 @@ def _longer(us: int) -> str:
     return "±0" if abs(us) < _CHANCE_US else f"{'+' if us > 0 else '−'}{rounded_duration(abs(us))}"
 
 
-def ledger(story: SessionModel) -> View:
+def ledger(model: SessionModel) -> View:
     """Return the ledger as counted from the events, and as in the session's result."""
     order = {term: place for place, term in enumerate(("sent", "acked", "failed", "unknown", "aborted", "acked_lost"))}
-    found = sorted(story.tables["ledger"], key=lambda row: (order.get(row["term"], 9), row["term"]))
+    found = sorted(model.tables["ledger"], key=lambda row: (order.get(row["term"], 9), row["term"]))
     columns: dict[str, Callable[[Row], Any]] = {
         "records": lambda row: row["term"].replace("_", " "),
         "from events": lambda row: _optional(row["from_events"]),
@@ -221,10 +221,10 @@ def ledger(story: SessionModel) -> View:
     return view("ledger", "Ledger", found, columns, "from events|from result")
 
 
-def latency(story: SessionModel) -> View:
+def latency(model: SessionModel) -> View:
     """Return latency percentiles by client and phase."""
     found = sorted(
-        story.tables["latency"],
+        model.tables["latency"],
         key=lambda row: (row["what"] != "produce", row["client"], _PHASES.index(row["phase"])),
     )
     columns: dict[str, Callable[[Row], Any]] = {
@@ -237,9 +237,9 @@ def latency(story: SessionModel) -> View:
     return view("latency", "Latency", found, columns, "records|p50|p95|p99|max")
 
 
-def latency_short(story: SessionModel) -> View:
+def latency_short(model: SessionModel) -> View:
     """Return latency percentiles with one row per client, with p99 before, during and after faults."""
-    by_phase = {(row["what"], row["client"], row["phase"]): row for row in story.tables["latency"]}
+    by_phase = {(row["what"], row["client"], row["phase"]): row for row in model.tables["latency"]}
 
     def in_phase(phase: str) -> Callable[[Row], str]:
         def value(row: Row) -> str:
@@ -248,74 +248,74 @@ def latency_short(story: SessionModel) -> View:
 
         return value
 
-    phases = _PHASES[1:] if story.tables["faults"] else ()
+    phases = _PHASES[1:] if model.tables["faults"] else ()
     columns: dict[str, Callable[[Row], Any]] = {
         "client": lambda row: row["client"],
         "": lambda row: "produce" if row["what"] == "produce" else "end-to-end",
         **{name: time_of(f"{name}_us") for name in ("p50", "p99", "max")},
         **{phase: in_phase(phase) for phase in phases},
     }
-    found = [row for row in story.tables["latency"] if row["phase"] == "all" and not story.timeless]
+    found = [row for row in model.tables["latency"] if row["phase"] == "all" and not model.timeless]
     found.sort(key=lambda row: row["what"] != "produce")
     title = "Latency (p99 before, during and after faults)" if phases else "Latency"
     return view("latency", title, found, columns, "|".join(list(columns)[2:]))
 
 
-def unavailability(story: SessionModel) -> View:
+def unavailability(model: SessionModel) -> View:
     """Return the unavailable intervals of partitions and clients."""
     columns: dict[str, Callable[[Row], Any]] = {
         "partition": lambda row: row["partition"],
         "seen by": lambda row: "cluster" if row["scope"] == "partition" else row["client"],
         "acks": lambda row: acks(row["acks"]),
-        "from": lambda row: began(story, row),
-        "duration": lambda row: length(story, row),
+        "from": lambda row: began(model, row),
+        "duration": lambda row: length(model, row),
         "started by": lambda row: row["began_by"] or "no response",
         "ended by": lambda row: row["ended_by"] or "end of session",
     }
-    return view("unavailability", "Unavailability", out_of_service(story), columns, "from|duration")
+    return view("unavailability", "Unavailability", out_of_service(model), columns, "from|duration")
 
 
-def out_of_service(story: SessionModel) -> list[Row]:
+def out_of_service(model: SessionModel) -> list[Row]:
     """Return the unavailable intervals to show; of each internal topic only the longest."""
-    unit = "seq" if story.timeless else "us"
-    return fold_internal_topics(story.tables["unavailability"], lambda row: row[f"ended_{unit}"] - row[f"began_{unit}"])
+    unit = "seq" if model.timeless else "us"
+    return fold_internal_topics(model.tables["unavailability"], lambda row: row[f"ended_{unit}"] - row[f"began_{unit}"])
 
 
-def faults(story: SessionModel) -> View:
+def faults(model: SessionModel) -> View:
     """Return the faults with their active intervals."""
     columns: dict[str, Callable[[Row], Any]] = {
         "fault": lambda row: row["fault"],
         "target": lambda row: row["target"],
-        "from": lambda row: began(story, row),
-        "duration": lambda row: length(story, row),
+        "from": lambda row: began(model, row),
+        "duration": lambda row: length(model, row),
         "parameters": lambda row: row["detail"],
         "end": lambda row: "not healed" if row["open"] else "healed",
     }
-    return view("faults", "Faults", story.tables["faults"], columns, "from|duration")
+    return view("faults", "Faults", model.tables["faults"], columns, "from|duration")
 
 
-def expectations(story: SessionModel) -> View:
+def expectations(model: SessionModel) -> View:
     """Return the expectations of the playbook with their verdicts."""
-    decided_us = story.decided_us()
+    decided_us = model.decided_us()
     columns: dict[str, Callable[[Row], Any]] = {
         "expectation": lambda row: row["rule"],
         "passed": lambda row: "yes" if row["ok"] else "no",
-        "at": lambda row: when(story, {**row, "at_us": decided_us(row)}),
+        "at": lambda row: when(model, {**row, "at_us": decided_us(row)}),
         "found": lambda row: row["detail"],
     }
-    found = sorted(story.tables["expectations"], key=lambda row: bool(row["ok"]))
-    title = "Expectations" if story.failed else "Expectations (all held)"
+    found = sorted(model.tables["expectations"], key=lambda row: bool(row["ok"]))
+    title = "Expectations" if model.failed else "Expectations (all held)"
     return view("expectations", title, found, columns, "at")
 
 
-def states(story: SessionModel) -> View:
+def states(model: SessionModel) -> View:
     """Return the leader and ISR intervals of the partitions in the timeline."""
-    shown = set(shown_partitions(story))
-    found = [row for row in story.tables["partition_states"] if row["partition"] in shown]
+    shown = set(shown_partitions(model))
+    found = [row for row in model.tables["partition_states"] if row["partition"] in shown]
     columns: dict[str, Callable[[Row], Any]] = {
         "partition": lambda row: row["partition"],
-        "from": lambda row: began(story, row),
-        "duration": lambda row: length(story, row),
+        "from": lambda row: began(model, row),
+        "duration": lambda row: length(model, row),
         "leader": lambda row: "none" if row["leader"] < 0 else row["leader"],
         "epoch": lambda row: row["leader_epoch"],
         "ISR": lambda row: brokers(row["isr"]),
@@ -324,10 +324,10 @@ def states(story: SessionModel) -> View:
     return view("partition_states", "Leaders and ISR", found, columns, "from|duration|leader|epoch")
 
 
-def elections(story: SessionModel) -> View:
+def elections(model: SessionModel) -> View:
     """Return the leader elections with their kinds and reasons."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: when(story, row),
+        "at": lambda row: when(model, row),
         "partition": lambda row: row["partition"],
         "election": lambda row: row["election"],
         "leader": lambda row: "none" if row["leader"] < 0 else row["leader"],
@@ -335,26 +335,26 @@ def elections(story: SessionModel) -> View:
         "ISR": lambda row: brokers(row["isr"]),
         "reason": lambda row: row["by"] or "",
     }
-    return view("elections", "Elections", story.tables["elections"], columns, "at|leader|epoch")
+    return view("elections", "Elections", model.tables["elections"], columns, "at|leader|epoch")
 
 
-def isr_changes(story: SessionModel) -> View:
+def isr_changes(model: SessionModel) -> View:
     """Return the ISR changes."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: when(story, row),
+        "at": lambda row: when(model, row),
         "partition": lambda row: row["partition"],
         "change": lambda row: row["change"] or "reorder",
         "from ISR": lambda row: brokers(row["previous_isr"]),
         "to ISR": lambda row: brokers(row["isr"]),
         "by": lambda row: row["by"],
     }
-    return view("isr_changes", "ISR changes", story.tables["isr_changes"], columns, "at")
+    return view("isr_changes", "ISR changes", model.tables["isr_changes"], columns, "at")
 
 
-def truncations(story: SessionModel) -> View:
+def truncations(model: SessionModel) -> View:
     """Return the log truncations."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: when(story, row),
+        "at": lambda row: when(model, row),
         "partition": lambda row: row["partition"],
         "broker": lambda row: row["broker"],
         "from offset": lambda row: row["log_offset"],
@@ -362,80 +362,80 @@ def truncations(story: SessionModel) -> View:
         "HW": lambda row: row["hw"],
         "rule": lambda row: row["rule"],
     }
-    return view("truncations", "Truncations", story.tables["truncations"], columns, "at|broker|from offset|up to|HW")
+    return view("truncations", "Truncations", model.tables["truncations"], columns, "at|broker|from offset|up to|HW")
 
 
-def violations(story: SessionModel) -> View:
+def violations(model: SessionModel) -> View:
     """Return the violated invariants."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: when(story, row),
+        "at": lambda row: when(model, row),
         "invariant": lambda row: row["invariant"],
         "partition": lambda row: row["partition"],
         "found": lambda row: row["detail"],
         "cause": lambda row: row["cause"],
         "known": lambda row: row.get("known") or "",
     }
-    return view("violations", "Violated invariants", story.tables["violations"], columns, "at")
+    return view("violations", "Violated invariants", model.tables["violations"], columns, "at")
 
 
-def controllers(story: SessionModel) -> View:
+def controllers(model: SessionModel) -> View:
     """Return the changes of the active controller."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: when(story, row),
+        "at": lambda row: when(model, row),
         "controller": lambda row: row["node"],
         "epoch": lambda row: row["leader_epoch"],
     }
-    return view("controllers", "Controller changes", story.tables["controllers"], columns, "at")
+    return view("controllers", "Controller changes", model.tables["controllers"], columns, "at")
 
 
-def steps(story: SessionModel) -> View:
+def steps(model: SessionModel) -> View:
     """Return the steps of the playbook and the operator's actions."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: when(story, row),
+        "at": lambda row: when(model, row),
         "by": lambda row: row["by"],
         "step": lambda row: row["detail"],
         "target": lambda row: row["target"],
         "error": lambda row: row["error"] or "",
     }
-    return view("steps", "Steps", story.tables["steps"], columns, "at")
+    return view("steps", "Steps", model.tables["steps"], columns, "at")
 
 
-def guards(story: SessionModel) -> View:
+def guards(model: SessionModel) -> View:
     """Return the actions of the playbook's guards: refused, healed or stopped."""
     columns: dict[str, Callable[[Row], Any]] = {
-        "at": lambda row: when(story, row),
+        "at": lambda row: when(model, row),
         "guard": lambda row: row["rule"],
         "action": lambda row: row["detail"],
         "fault": lambda row: row["fault"],
         "target": lambda row: row["target"],
         "reason": lambda row: row["cause"],
     }
-    return view("guards", "Guards", story.tables["guards"], columns, "at")
+    return view("guards", "Guards", model.tables["guards"], columns, "at")
 
 
-def facts(story: SessionModel) -> tuple[tuple[str, str], ...]:
+def facts(model: SessionModel) -> tuple[tuple[str, str], ...]:
     """Return the facts about a session as labels and values."""
-    start, manifest = story.recorded.start, story.recorded.manifest
-    lasted = "none (manual session)" if story.timeless else rounded_time(story.recorded.end_us)
+    start, manifest = model.recorded.start, model.recorded.manifest
+    lasted = "none (manual session)" if model.timeless else rounded_time(model.recorded.end_us)
     found = [
         ("playbook", start.playbook),
         ("Kafka", start.profile),
         ("seed", str(start.seed)),
         ("settings", ", ".join(f"{path}={value}" for path, value in start.settings.items())),
         ("virtual time", lasted),
-        ("events", thousands(story.counts["events"])),
+        ("events", thousands(model.counts["events"])),
         ("recorded", start.wall_start),
         ("digest", manifest.digest if manifest else ""),
-        ("session", story.session_id),
-        ("directory", str(story.recorded.path)),
-        ("open with", story.opened_by),
+        ("session", model.session_id),
+        ("directory", str(model.recorded.path)),
+        ("open with", model.opened_by),
     ]
     return tuple((label, value) for label, value in found if value)
 
 
-def _out_of_service(story: SessionModel) -> str:
-    spans = story.unavailable("client")
-    if story.timeless:
+def _out_of_service(model: SessionModel) -> str:
+    spans = model.unavailable("client")
+    if model.timeless:
         return counted(len(spans), "interval") if spans else ""
     return rounded_duration(sum(row["duration_us"] for row in spans))
 
@@ -461,19 +461,19 @@ def brokers(isr: list[int] | None) -> str:
     return " ".join(map(str, isr or ())) or "empty"
 
 
-def when(story: SessionModel, row: Row) -> str:
+def when(model: SessionModel, row: Row) -> str:
     """Return the time of an event; in a manual session its sequence number."""
-    return f"event {row['seq']}" if story.timeless else rounded_time(row["at_us"])
+    return f"event {row['seq']}" if model.timeless else rounded_time(row["at_us"])
 
 
-def began(story: SessionModel, row: Row) -> str:
+def began(model: SessionModel, row: Row) -> str:
     """Return the start of an interval."""
-    return f"event {max(0, row['began_seq'])}" if story.timeless else rounded_time(row["began_us"])
+    return f"event {max(0, row['began_seq'])}" if model.timeless else rounded_time(row["began_us"])
 
 
-def length(story: SessionModel, row: Row) -> str:
+def length(model: SessionModel, row: Row) -> str:
     """Return the duration of an interval; in a manual session its number of events."""
-    if story.timeless:
+    if model.timeless:
         return f"{row['ended_seq'] - max(0, row['began_seq'])} events"
     lasted = rounded_duration(row["ended_us"] - row["began_us"])
     return f"{lasted}, not ended" if row["open"] else lasted
@@ -485,13 +485,13 @@ def length(story: SessionModel, row: Row) -> str:
 MOST_ANOMALIES = 40
 
 
-def fault_times(story: SessionModel) -> View:
+def fault_times(model: SessionModel) -> View:
     """Return the faults with their times to detection, election, restored service and full recovery."""
     columns: Columns = {
         "fault": lambda row: row["fault"],
         "target": lambda row: row["target"],
-        "from": lambda row: began(story, {**row, "began_seq": 0}),
-        "duration": lambda row: length(story, row),
+        "from": lambda row: began(model, {**row, "began_seq": 0}),
+        "duration": lambda row: length(model, row),
         "detected": _maybe("time_to_detect_us"),
         "detected by": lambda row: row["detected_by"] or "no alert",
         "leader elected": _maybe("time_to_elect_us"),
@@ -499,12 +499,12 @@ def fault_times(story: SessionModel) -> View:
         "service restored": _restored,
         "fully recovered": lambda row: "not by the end" if row["unrecovered"] else _maybe("time_to_recover_us")(row),
     }
-    found = [] if story.timeless else story.tables["fault_times"]
+    found = [] if model.timeless else model.tables["fault_times"]
     numeric = "from|duration|detected|leader elected|partitions unavailable|service restored|fully recovered"
     return view("fault_times", "Recovery times (after the start of the fault)", found, columns, numeric)
 
 
-def fault_times_short(story: SessionModel) -> View:
+def fault_times_short(model: SessionModel) -> View:
     """Return the faults with their recovery times, in fewer columns for a terminal."""
     columns: Columns = {
         "fault": lambda row: f"{row['fault']} {row['target']}",
@@ -514,12 +514,12 @@ def fault_times_short(story: SessionModel) -> View:
         "restored": _restored,
         "recovered": lambda row: "not by end" if row["unrecovered"] else _maybe("time_to_recover_us")(row),
     }
-    found = [] if story.timeless else story.tables["fault_times"]
+    found = [] if model.timeless else model.tables["fault_times"]
     title = "Recovery times (after the start of the fault)"
     return view("fault_times", title, found, columns, "|".join(list(columns)[1:]))
 
 
-def means(story: SessionModel) -> View:
+def means(model: SessionModel) -> View:
     """Return mean times over all faults and over each kind of fault."""
     columns: Columns = {
         "kind": lambda row: row["fault"] or "all faults",
@@ -530,22 +530,22 @@ def means(story: SessionModel) -> View:
         "longest service outage (RTO)": _maybe("rto_us"),
         "not recovered": lambda row: thousands(row["unrecovered_faults"]),
     }
-    found = sorted(story.tables["fault_means"], key=lambda row: (bool(row["fault"]), row["fault"]))
+    found = sorted(model.tables["fault_means"], key=lambda row: (bool(row["fault"]), row["fault"]))
     kinds = {row["fault"] for row in found} - {""}
-    shown = [] if story.timeless else found if len(kinds) > 1 else [row for row in found if not row["fault"]]
+    shown = [] if model.timeless else found if len(kinds) > 1 else [row for row in found if not row["fault"]]
     return view("fault_means", "Means over faults", shown, columns, "|".join(list(columns)[1:]))
 
 
-def around_faults(story: SessionModel) -> View:
+def around_faults(model: SessionModel) -> View:
     """Return availability and latency before, during and after each fault: the data of the two charts."""
-    names = {row["fault_id"]: f"{row['fault']} {row['target']}" for row in story.tables["faults"]}
+    names = {row["fault_id"]: f"{row['fault']} {row['target']}" for row in model.tables["faults"]}
     found: dict[tuple[int, str, str], dict[str, str]] = {}
-    if not story.timeless:
+    if not model.timeless:
         for scope, whose in (("partition", "partitions"), ("client", "clients")):
-            for row in report.served(story, scope):
+            for row in report.served(model, scope):
                 own = found.setdefault((row["fault_id"], "availability", whose), {})
                 own[row["phase"]] = share(row["availability"])
-        for row in story.tables["fault_latency"]:
+        for row in model.tables["fault_latency"]:
             what = "p99 produce latency" if row["what"] == "produce" else "p99 end-to-end latency"
             own = found.setdefault((row["fault_id"], what, row["client"]), {})
             own[row["phase"]] = rounded_duration(row["p99_us"])
@@ -562,7 +562,7 @@ def around_faults(story: SessionModel) -> View:
     return view("fault_latency", "Before, during and after each fault", rows, columns, "|".join(report.PHASES))
 
 
-def availability(story: SessionModel) -> View:
+def availability(model: SessionModel) -> View:
     """Return the availability of partitions and clients, the worst first."""
     columns: Columns = {
         "partition": lambda row: row["partition"],
@@ -576,13 +576,13 @@ def availability(story: SessionModel) -> View:
         ),
         "at the end": lambda row: "still unavailable" if row["open"] else "",
     }
-    found = [] if story.timeless else [row for row in story.tables["availability"] if row["intervals"]]
+    found = [] if model.timeless else [row for row in model.tables["availability"] if row["intervals"]]
     found = sorted(found, key=lambda row: row["availability"] if row["availability"] is not None else 2.0)
     found = fold_internal_topics(found, lambda row: row["unavailable_us"])
     return view("availability", "Availability", found, columns, "available|unavailable|intervals|longest")
 
 
-def alerts(story: SessionModel) -> View:
+def alerts(model: SessionModel) -> View:
     """Return the alerts that fired, pages first, then conditions that ended before the alert fired."""
     columns: Columns = {
         "alert": lambda row: row["alert"],
@@ -594,17 +594,17 @@ def alerts(story: SessionModel) -> View:
         "peak": lambda row: thousands(row["peak"]),
         "metric": lambda row: row["metric"],
     }
-    return view("alerts", "Alerts fired", _alerts(story), columns, _ALERT_NUMBERS)
+    return view("alerts", "Alerts fired", _alerts(model), columns, _ALERT_NUMBERS)
 
 
 _ALERT_NUMBERS = "fired at|condition from|duration|fires after|peak"
 
 
-def alerts_short(story: SessionModel) -> View:
+def alerts_short(model: SessionModel) -> View:
     """Return the alerts that fired, one row each with the number of times."""
     first: dict[str, Row] = {}
     times: dict[str, int] = {}
-    for row in _alerts(story):
+    for row in _alerts(model):
         if row["fired"]:
             first.setdefault(row["alert"], row)
             times[row["alert"]] = times.get(row["alert"], 0) + 1
@@ -618,12 +618,12 @@ def alerts_short(story: SessionModel) -> View:
     return view("alerts", "Alerts fired", list(first.values()), columns, "first at|times|peak")
 
 
-def _alerts(story: SessionModel) -> list[Row]:
-    found = [] if story.timeless else story.tables["alerts"]
+def _alerts(model: SessionModel) -> list[Row]:
+    found = [] if model.timeless else model.tables["alerts"]
     return sorted(found, key=lambda row: (not row["fired"], row["severity"] != "page", row["began_us"]))
 
 
-def anomalies(story: SessionModel) -> View:
+def anomalies(model: SessionModel) -> View:
     """Return the client-side anomalies, those that the settings do not allow first."""
     columns: Columns = {
         "anomaly": lambda row: row["anomaly"],
@@ -631,11 +631,11 @@ def anomalies(story: SessionModel) -> View:
         "allowed": lambda row: "yes" if row["legal"] else "no",
         "reason": lambda row: row["reason"] or ("" if row["legal"] else "no setting allows it"),
     }
-    found = sorted(story.tables["reported_anomalies"], key=lambda row: (row["legal"], -row["found"]))[:MOST_ANOMALIES]
+    found = sorted(model.tables["reported_anomalies"], key=lambda row: (row["legal"], -row["found"]))[:MOST_ANOMALIES]
     return view("reported_anomalies", "Client-side anomalies", found, columns, "count")
 
 
-def position_lag_peaks(story: SessionModel) -> View:
+def position_lag_peaks(model: SessionModel) -> View:
     """Return the greatest position lag of each group."""
     columns: Columns = {
         "group": lambda row: row["group_id"],
@@ -645,14 +645,14 @@ def position_lag_peaks(story: SessionModel) -> View:
         "drained in": lambda row: _maybe("time_to_drain_us")(row) or "not by the end",
         "at the end": lambda row: thousands(row["final_position_lag"]),
     }
-    found = [row for row in story.tables["position_lag_peaks"] if row["peak_position_lag"] and not story.timeless]
+    found = [row for row in model.tables["position_lag_peaks"] if row["peak_position_lag"] and not model.timeless]
     return view("position_lag_peaks", "Position lag of groups", found, columns, "|".join(list(columns)[1:]))
 
 
-def rebalances(story: SessionModel) -> View:
+def rebalances(model: SessionModel) -> View:
     """Return the rebalances with the idle time of partitions."""
     columns: Columns = {
-        "at": lambda row: when(story, row),
+        "at": lambda row: when(model, row),
         "group": lambda row: row["group_id"],
         "members": lambda row: thousands(row["members"]),
         "partitions moved": lambda row: thousands(row["partitions_moved"]),
@@ -660,28 +660,28 @@ def rebalances(story: SessionModel) -> View:
         "reason": lambda row: row["detail"] or "",
     }
     numeric = "at|members|partitions moved|idle"
-    return view("rebalances", "Rebalances", story.tables["rebalances"], columns, numeric)
+    return view("rebalances", "Rebalances", model.tables["rebalances"], columns, numeric)
 
 
-def failovers(story: SessionModel) -> View:
+def failovers(model: SessionModel) -> View:
     """Return the controller failovers."""
     columns: Columns = {
-        "at": lambda row: when(story, row),
+        "at": lambda row: when(model, row),
         "controller": lambda row: row["node"],
         "previous": lambda row: row["from_node"] or "",
         "epoch": lambda row: row["leader_epoch"],
         "no controller for": lambda row: "" if row["without_us"] is None else rounded_duration(row["without_us"]),
     }
     numeric = "at|epoch|no controller for"
-    return view("controller_failovers", "Controller failovers", story.tables["controller_failovers"], columns, numeric)
+    return view("controller_failovers", "Controller failovers", model.tables["controller_failovers"], columns, numeric)
 
 
-def partitions(story: SessionModel) -> View:
+def partitions(model: SessionModel) -> View:
     """Return the partitions with losses, unavailability or under-replication, the worst first."""
-    served = [row for row in story.tables["availability"] if row["scope"] == "partition"]
+    served = [row for row in model.tables["availability"] if row["scope"] == "partition"]
     shares = {row["partition"]: row["availability"] for row in served}
     lost: dict[str, int] = {}
-    for row in story.lost:
+    for row in model.lost:
         lost[row["partition"]] = lost.get(row["partition"], 0) + row["count"]
 
     def bad(row: Row) -> tuple[int, float, int]:
@@ -697,7 +697,7 @@ def partitions(story: SessionModel) -> View:
         "elections": lambda row: thousands(row["elections_clean"] + row["elections_unclean"]),
         "ISR changes": lambda row: thousands(row["isr_shrinks"] + row["isr_expands"]),
     }
-    found = [] if story.timeless else sorted(story.tables["partitions"], key=bad)
+    found = [] if model.timeless else sorted(model.tables["partitions"], key=bad)
     found = user_topic_rows([row for row in found if bad(row) != (0, 1.0, 0)])
     return view("partitions", "Partitions", found, columns, "|".join(list(columns)[1:]))
 
@@ -713,31 +713,31 @@ def _short_time(column: str) -> Callable[[Row], str]:
     return shown
 
 
-def conditions(story: SessionModel, partition: str) -> View:
+def conditions(model: SessionModel, partition: str) -> View:
     """Return the intervals in which a partition was under-replicated, at or under min ISR, or offline."""
     columns: Columns = {
         "condition": lambda row: row["condition"].replace("_", " ").replace("isr", "ISR"),
-        "from": lambda row: began(story, row),
-        "duration": lambda row: length(story, row),
+        "from": lambda row: began(model, row),
+        "duration": lambda row: length(model, row),
         "started by": lambda row: row["began_by"],
         "ended by": lambda row: row["ended_by"] or "end of session",
     }
-    found = [row for row in story.tables["isr_conditions"] if row["partition"] == partition]
+    found = [row for row in model.tables["isr_conditions"] if row["partition"] == partition]
     return view("isr_conditions", "Under-replicated or under min ISR", found, columns, "from|duration")
 
 
-def stalls(story: SessionModel, partition: str) -> View:
+def stalls(model: SessionModel, partition: str) -> View:
     """Return the intervals in which a partition's high watermark stalled."""
     columns: Columns = {
         "HW": lambda row: row["hw"],
-        "from": lambda row: began(story, row),
-        "duration": lambda row: length(story, row),
+        "from": lambda row: began(model, row),
+        "duration": lambda row: length(model, row),
     }
-    found = [row for row in story.tables["hw_stalls"] if row["partition"] == partition]
+    found = [row for row in model.tables["hw_stalls"] if row["partition"] == partition]
     return view("hw_stalls", "High watermark stalls", found, columns, "HW|from|duration")
 
 
-def outcomes(story: SessionModel) -> View:
+def outcomes(model: SessionModel) -> View:
     """Return the outcomes of sent records by client and partition."""
     columns: Columns = {
         "client": lambda row: row["client"],
@@ -751,23 +751,23 @@ def outcomes(story: SessionModel) -> View:
     titles = {"rejected": "failed", "timed_out": "unknown (timeout)", "unknown_other": "unknown (other)"}
     titles["refused"] = "failed attempts"
     named = {titles.get(name, name): value for name, value in columns.items()}
-    return view("outcomes", "Records by partition", story.tables["outcomes"], named, "|".join(list(named)[3:]))
+    return view("outcomes", "Records by partition", model.tables["outcomes"], named, "|".join(list(named)[3:]))
 
 
-def liveness_violations(story: SessionModel) -> View:
+def liveness_violations(model: SessionModel) -> View:
     """Return the violated liveness properties."""
     columns: Columns = {
-        "at": lambda row: when(story, row),
+        "at": lambda row: when(model, row),
         "property": lambda row: row["property"],
         "partition": lambda row: row["partition"],
         "limit": lambda row: rounded_duration(row["bound_us"]),
         "found": lambda row: row["detail"],
         "known": lambda row: row["known"] or "",
     }
-    return view("liveness_violations", "Liveness violations", story.tables["liveness_violations"], columns, "at|limit")
+    return view("liveness_violations", "Liveness violations", model.tables["liveness_violations"], columns, "at|limit")
 
 
-def found_causes(story: SessionModel) -> View:
+def found_causes(model: SessionModel) -> View:
     """Return the findings about records, once for each cause."""
     columns: Columns = {
         "finding": lambda row: row["kind"],
@@ -777,7 +777,7 @@ def found_causes(story: SessionModel) -> View:
         "partitions": lambda row: ", ".join(row["partitions_named"] or ()),
         "cause": lambda row: row["sentence"],
     }
-    return view("findings", "Findings by cause", story.tables["findings"], columns, "records|committed")
+    return view("findings", "Findings by cause", model.tables["findings"], columns, "records|committed")
 
 
 def _restored(row: Row) -> str:

@@ -38,34 +38,34 @@ _LONG: Final = ("cause", "found", "partition", "reason", "measure", "open with",
 _BAR: Final = 24
 
 
-def show_in_terminal(console: Console, story: ReportModel) -> None:
+def show_in_terminal(console: Console, model: ReportModel) -> None:
     """Print the report. Names from sessions are escaped: they are never interpreted as markup or control codes."""
-    several = len(story.sessions) > 1
-    letters = tables.letters(story)
+    several = len(model.sessions) > 1
+    letters = tables.letters(model)
     if several:
-        worst, verdict = overall(story)
+        worst, verdict = overall(model)
         console.print(_plain(verdict, _STYLES[worst]))
-        console.print(_terminal_table(tables.overview(story, short=True), most=40))
-        if differences := tables.differences(story):
+        console.print(_terminal_table(tables.overview(model, short=True), most=40))
+        if differences := tables.differences(model):
             console.print(_plain(f"\n{differences.title}", "bold"))
             console.print(_terminal_table(differences, most=40))
-        _terminal_comparison(console, story)
-    for place, session in enumerate(story.sessions):
+        _terminal_comparison(console, model)
+    for place, session in enumerate(model.sessions):
         if place or several:
             console.print()
         _terminal_session(console, session, f"{letters[session.session_id]}. " if several else "")
-    for reason in first_reasons(story.set_aside, TERMINAL_MOST_ROWS):
+    for reason in first_reasons(model.set_aside, TERMINAL_MOST_ROWS):
         console.print(_plain(f"Set aside: {reason}", _STYLES["warning"]))
 
 
-def _terminal_comparison(console: Console, story: ReportModel) -> None:
-    compared = compare(story)
-    if text := comparison_baseline(story, compared):
+def _terminal_comparison(console: Console, model: ReportModel) -> None:
+    compared = compare(model)
+    if text := comparison_baseline(model, compared):
         console.print(_plain(f"\n{text}", "bold"))
-    beside = len(story.sessions) <= MOST_BESIDE
+    beside = len(model.sessions) <= MOST_BESIDE
     views = (
-        comparison_changes(story, compared),
-        (comparison_matrix if beside else comparison_extremes)(story, compared),
+        comparison_changes(model, compared),
+        (comparison_matrix if beside else comparison_extremes)(model, compared),
     )
     for view in views:
         if view:
@@ -73,50 +73,50 @@ def _terminal_comparison(console: Console, story: ReportModel) -> None:
             console.print(_terminal_table(view, most=40))
 
 
-def _terminal_session(console: Console, story: SessionModel, letter: str) -> None:
-    console.print(_plain(f"{letter}{story.name}", "bold"))
-    if story.settings:
-        console.print(_plain(f"  {story.settings_words}", "dim"))
-    console.print(_plain(headline(story), _STYLES[severity(story)]))
-    for problem in story.problems:
-        console.print(_plain(f"  {story.complaint.lower()}: {problem}", "yellow"))
-    _figures(console, story)
-    for sentence in sentences(story):
+def _terminal_session(console: Console, model: SessionModel, letter: str) -> None:
+    console.print(_plain(f"{letter}{model.name}", "bold"))
+    if model.settings:
+        console.print(_plain(f"  {model.settings_words}", "dim"))
+    console.print(_plain(headline(model), _STYLES[severity(model)]))
+    for problem in model.problems:
+        console.print(_plain(f"  {model.complaint.lower()}: {problem}", "yellow"))
+    _figures(console, model)
+    for sentence in sentences(model):
         style = _STYLES["alarm"] if sentence.startswith("Why: ") else ""
         console.print(Padding(_plain(sentence, style), (0, 0, 0, 2)))
-    for section in sections(story):
+    for section in sections(model):
         if section.short:
             console.print(_plain(f"\n  {section.short.title}", "bold"))
             console.print(Padding(_terminal_table(section.short), (0, 0, 0, 2)))
         elif section.nothing:
             console.print(_plain(f"\n  {section.nothing}"))
-    _outages(console, story)
-    console.print(_plain(f"\n  open with: {story.opened_by}", "dim"))
+    _outages(console, model)
+    console.print(_plain(f"\n  open with: {model.opened_by}", "dim"))
 
 
-def _figures(console: Console, story: SessionModel) -> None:
+def _figures(console: Console, model: SessionModel) -> None:
     grid = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, show_header=False)
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for figure in key_figures(story):
+    for figure in key_figures(model):
         grid.add_row(_plain(figure.label), _plain(figure.value, _STYLES[figure.tone]), _plain(figure.note))
     console.print(Padding(grid, (0, 0, 1, 2)))
 
 
-def _outages(console: Console, story: SessionModel) -> None:
+def _outages(console: Console, model: SessionModel) -> None:
     """Print unavailable intervals, each with a bar on the session's time axis."""
-    view = tables.unavailability(story)
+    view = tables.unavailability(model)
     if not view:
         return
-    found = tables.out_of_service(story)
+    found = tables.out_of_service(model)
     grid = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for column in ("partition", "seen by", "acks", "from", "duration"):
         grid.add_column(column, justify="right" if column in view.numeric else "left", header_style="dim")
     grid.add_column("session", header_style="dim", no_wrap=True)
     for line, row in zip(view.rows[:TERMINAL_MOST_ROWS], found, strict=False):
-        end = story.recorded.last_seq + 1 if story.timeless else story.recorded.end_us
-        unit = "seq" if story.timeless else "us"
+        end = model.recorded.last_seq + 1 if model.timeless else model.recorded.end_us
+        unit = "seq" if model.timeless else "us"
         style = _STYLES["alarm" if row["scope"] == "partition" else "warning"]
         bar = Text(_bar(row[f"began_{unit}"], row[f"ended_{unit}"], end), style)
         grid.add_row(*(_plain(value) for value in line[:5]), bar)
@@ -166,17 +166,17 @@ _BULKY: Final = ("partition_states",)
 _SIGNS: Final = {"calm": "✓", "warning": "!", "alarm": "✗"}
 
 
-def write_markdown(path: Path, story: ReportModel) -> None:
+def write_markdown(path: Path, model: ReportModel) -> None:
     """Write the report's Markdown file."""
-    path.write_text(markdown_text(story), encoding="utf-8")
+    path.write_text(markdown_text(model), encoding="utf-8")
 
 
-def markdown_text(story: ReportModel) -> str:
+def markdown_text(model: ReportModel) -> str:
     """Return the report as Markdown."""
-    worst, verdict = overall(story)
+    worst, verdict = overall(model)
     kept = [f"{MARKDOWN_FIRST_LINE}\n\n## {_SIGNS[worst]} floodmark: {escaped(verdict)}\n"]
     room, left_out = MOST_CHARACTERS - len(kept[0]) - 200, 0
-    for block in _blocks(story):
+    for block in _blocks(model):
         if len(block) < room and not left_out:
             kept.append(block)
             room -= len(block) + 1
@@ -187,50 +187,50 @@ def markdown_text(story: ReportModel) -> str:
     return "\n".join(kept)
 
 
-def _blocks(story: ReportModel) -> Iterator[str]:
-    for reason in first_reasons(story.set_aside, MARKDOWN_MOST_ROWS):
+def _blocks(model: ReportModel) -> Iterator[str]:
+    for reason in first_reasons(model.set_aside, MARKDOWN_MOST_ROWS):
         yield f"**Set aside:** {escaped(reason)}\n"
-    several_ = len(story.sessions) > 1
+    several_ = len(model.sessions) > 1
     if several_:
-        yield from _markdown_comparison(story)
-    letters = tables.letters(story)
-    shown = shown_sessions(story)
+        yield from _markdown_comparison(model)
+    letters = tables.letters(model)
+    shown = shown_sessions(model)
     for one in shown:
         yield from _markdown_session(one, letters[one.session_id] if several_ else "")
-    if len(shown) < len(story.sessions):
-        yield f"{counted(len(story.sessions) - len(shown), 'less severe session')} in the tables only.\n"
+    if len(shown) < len(model.sessions):
+        yield f"{counted(len(model.sessions) - len(shown), 'less severe session')} in the tables only.\n"
 
 
-def _markdown_comparison(story: ReportModel) -> Iterator[str]:
-    compared = compare(story)
-    yield _markdown_table(comparison_legend(story), len(story.sessions))
-    if text := comparison_baseline(story, compared):
+def _markdown_comparison(model: ReportModel) -> Iterator[str]:
+    compared = compare(model)
+    yield _markdown_table(comparison_legend(model), len(model.sessions))
+    if text := comparison_baseline(model, compared):
         yield f"**{escaped(text)}**\n"
-    matrix = comparison_matrix(story, compared)
-    for view in (comparison_changes(story, compared), matrix):
+    matrix = comparison_matrix(model, compared)
+    for view in (comparison_changes(model, compared), matrix):
         if view:
             yield _titled(view, 40)
     if not matrix:
-        yield _titled(comparison_extremes(story, compared), 40)
+        yield _titled(comparison_extremes(model, compared), 40)
 
 
-def _markdown_session(story: SessionModel, letter: str) -> Iterator[str]:
-    name = escaped(story.name)
+def _markdown_session(model: SessionModel, letter: str) -> Iterator[str]:
+    name = escaped(model.name)
     if letter:
-        settings = f"<code>{escaped(story.settings_words)}</code>\n\n" if story.settings else ""
-        yield f"### {letter}. {name}\n\n{settings}{_SIGNS[severity(story)]} {escaped(headline(story))}\n"
+        settings = f"<code>{escaped(model.settings_words)}</code>\n\n" if model.settings else ""
+        yield f"### {letter}. {name}\n\n{settings}{_SIGNS[severity(model)]} {escaped(headline(model))}\n"
     else:
         yield f"**{name}**\n"
-    for problem in story.problems:
-        yield f"**{story.complaint}:** {escaped(problem)}\n"
+    for problem in model.problems:
+        yield f"**{model.complaint}:** {escaped(problem)}\n"
     figures = [(f"{_SIGNS[each.tone]} {escaped(each.label)}", f"**{escaped(each.value)}**", escaped(each.note))
-               for each in key_figures(story)]  # fmt: skip
+               for each in key_figures(model)]  # fmt: skip
     yield table_text(("", "", ""), figures, str)
-    yield "".join(f"- {escaped(sentence)}\n" for sentence in sentences(story))
-    for section in sections(story):
+    yield "".join(f"- {escaped(sentence)}\n" for sentence in sentences(model))
+    for section in sections(model):
         yield _section(section)
-    facts = "; ".join(f"{label} {escaped(value)}" for label, value in tables.facts(story) if label != "open with")
-    yield f"Open with <code>{escaped(story.opened_by)}</code> ({facts}).\n"
+    facts = "; ".join(f"{label} {escaped(value)}" for label, value in tables.facts(model) if label != "open with")
+    yield f"Open with <code>{escaped(model.opened_by)}</code> ({facts}).\n"
 
 
 def _section(section: ReportSection) -> str:

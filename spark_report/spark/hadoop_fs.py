@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, Literal
 
 from playbooks.session_format import session_files
 from spark_report.spark.errors import first_line, jvm_gone
-from spark_report.spark.session import Started, keep_log
+from spark_report.spark.session import RunningSpark, keep_log
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -172,7 +172,7 @@ AnyPath = Path | HadoopPath
 """Path of a session or campaign, local or remote."""
 
 
-def resolve_remote(started: Started | None, paths: Iterable[Path | Address]) -> list[AnyPath]:
+def resolve_remote(started: RunningSpark | None, paths: Iterable[Path | Address]) -> list[AnyPath]:
     """List remote directories with Spark; local paths are returned unchanged, and need no Spark."""
     found: list[AnyPath] = []
     for path in paths:
@@ -192,7 +192,7 @@ def escaped_path(path: AnyPath) -> str:
 class _Shelf:
     """Cache of the listing and contents of a remote directory."""
 
-    def __init__(self, started: Started, root: str) -> None:
+    def __init__(self, started: RunningSpark, root: str) -> None:
         self._spark: SparkSession = started.spark
         self._root = root
         self.files: dict[str, int] = {}

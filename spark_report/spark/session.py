@@ -93,7 +93,7 @@ NAMES: Final = {
 """Name under which PySpark looks up a class → short name under which the JVM finds it."""
 
 
-class _Kept:
+class _CachedJavaClass:
     """A JVM class whose functions are looked up once each."""
 
     def __init__(self, known: Any) -> None:
@@ -110,7 +110,7 @@ def keep_names(spark: "SparkSession") -> None:
     # Attributes of the JVM view take precedence over lookups; Spark's next start has a new view.
     view: Any = spark.sparkContext._jvm
     for asked, short in NAMES.items():
-        vars(view)[asked] = _Kept(getattr(view, short))
+        vars(view)[asked] = _CachedJavaClass(getattr(view, short))
 
 
 # Monitor of executors: without them Spark waits forever, and reports it only in its log.
@@ -198,7 +198,7 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class RunningSpark:
     """A running Spark, a short text on its origin, and its JVM's log; no log under spark-submit."""
 
     spark: "SparkSession"
@@ -212,7 +212,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class CacheTraining:
     """The Java that writes a cache, and the cache's path."""
 
     java: Java
@@ -226,8 +226,12 @@ def under_spark_submit() -> bool:
 
 @contextlib.contextmanager
 def start(
-    master: str | None = None, events: int | None = 0, *, training: Training | None = None, memory: str | None = None
-) -> Iterator[Started]:
+    master: str | None = None,
+    events: int | None = 0,
+    *,
+    training: CacheTraining | None = None,
+    memory: str | None = None,
+) -> Iterator[RunningSpark]:
     """Start Spark, and stop it at the end of the ``with`` block.
 
     ``master`` is a Spark master URL, None for this machine; ``events`` is the number of events to process, None if not
@@ -246,7 +250,7 @@ def start(
                 spark = SparkSession.builder.getOrCreate()
             keep_names(spark)
             try:
-                yield Started(spark, "spark-submit", None)
+                yield RunningSpark(spark, "spark-submit", None)
             finally:
                 with spark_master.interrupt_ignored():
                     spark.stop()
@@ -262,7 +266,7 @@ def start(
                 code="memory_already_given",
             )
         with spark_master.connect_session(master, option, _of_session(expected)) as spark:
-            yield Started(spark, f"Spark Connect at {spark_master.masked_master(master)}", None)
+            yield RunningSpark(spark, f"Spark Connect at {spark_master.masked_master(master)}", None)
         return
     with _scratch() as scratch:
         java = training.java if training else find_java(scratch)
@@ -274,7 +278,7 @@ def start(
                 with contextlib.ExitStack() as stack:
                     watch = _watch(spark, master, stack)
                     origin = f"Java {java.version} from {java.origin}{', warm' if java.cache and not much else ''}"
-                    yield Started(spark, origin, scratch / "spark.log", process, _cold(java) and not much, watch)
+                    yield RunningSpark(spark, origin, scratch / "spark.log", process, _cold(java) and not much, watch)
             finally:
                 with spark_master.interrupt_ignored():
                     _stop(spark, process)
@@ -304,7 +308,7 @@ def _watch(spark: "SparkSession", master: str | None, stack: contextlib.ExitStac
 
 
 @contextlib.contextmanager
-def failures_converted(started: Started, master: str | None) -> Iterator[None]:
+def failures_converted(started: RunningSpark, master: str | None) -> Iterator[None]:
     """Convert failures in the block to errors, see :func:`error_for`, or to the error of missing executors."""
     try:
         yield
@@ -316,7 +320,7 @@ def failures_converted(started: Started, master: str | None) -> Iterator[None]:
         raise error_for(error, started, started.log, "Spark failed") from error
 
 
-def error_for(error: BaseException, started: Started | None, log: Path | None, what: str) -> Exception:
+def error_for(error: BaseException, started: RunningSpark | None, log: Path | None, what: str) -> Exception:
     """Return the error for a failure: a plain description if it is known, else Java's message; and the copied log."""
     kept = keep_log(log)
     where = f"; Spark's log is {kept}" if kept else ""
@@ -381,7 +385,7 @@ def _environment(java: Java, *, local: bool) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def cache_options(java: Java, training: Training | None) -> list[str]:
+def cache_options(java: Java, training: CacheTraining | None) -> list[str]:
     """Return the JVM options for its cache; its log is disabled, because it warns about a cache that does not fit."""
     if training is not None:
         return [f'"-XX:AOTCacheOutput={training.output}"', "-Xlog:disable"]

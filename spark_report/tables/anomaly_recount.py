@@ -281,23 +281,25 @@ _LOW: Final = (1 << _SHIFT) - 1
 class AnomalyFinder:
     """Finds the anomalies of one partition."""
 
-    def __init__(self, books: PartitionObservations, sent: Sequence[tuple[str, int, int]], *, last: bool) -> None:
+    def __init__(
+        self, observations: PartitionObservations, sent: Sequence[tuple[str, int, int]], *, last: bool
+    ) -> None:
         """Take all records ever sent to the partition's name; ``last``: it existed to the end of the session."""
-        self._books = books
+        self._books = observations
         self._last = last
         self._clients: dict[str, int] = {}
         self._sent, times = np.unique(self._values(sent), return_counts=True)
         self._again = self._sent[times > 1]
-        self._failed = np.unique(self._values(books.failed))
+        self._failed = np.unique(self._values(observations.failed))
         places, values = self._written()
         order = np.argsort(places, kind="stable")
         self._places, self._held = places[order], values[order]
-        ends = [(log_branch, start, end) for log_branch, start, end, _seq in books.seen]
-        seen = self._seen([*ends, *books.last_read])
+        ends = [(log_branch, start, end) for log_branch, start, end, _seq in observations.seen]
+        seen = self._seen([*ends, *observations.last_read])
         self.found: Found = Counter()
         self._log_offsets, self._log_values = _distinct(seen[0] & _LOW, seen[1])
-        seqs = [seq for *_range, seq in books.seen]
-        self._all = (seen[0], seen[1], np.array(seqs + [_AT_THE_END] * len(books.last_read), np.int64)[seen[2]])
+        seqs = [seq for *_range, seq in observations.seen]
+        self._all = (seen[0], seen[1], np.array(seqs + [_AT_THE_END] * len(observations.last_read), np.int64)[seen[2]])
         self._newest = _newest(*self._all)
         self._log_branches = len(np.unique(seen[0] >> _SHIFT))
         self._read = np.unique(self._handed()[1])
@@ -543,14 +545,14 @@ def _insert(chain: list[SendRun], piece: SendRun) -> None:
     chain.insert(at, piece)
 
 
-def _size(books: PartitionObservations) -> int:
+def _size(observations: PartitionObservations) -> int:
     """Return the number of records to compare."""
-    ranges = [(first, end) for _client, first, end, _high in books.sent]
-    ranges += [(first, end) for _client, first, end, _log_branch, _offset in books.acked]
-    ranges += [(first, end) for _client, first, end in books.failed]
-    ranges += [(start, end) for _log_branch, start, end, _client, _first in books.wrote]
-    ranges += [(start, end) for _log_branch, start, end, _seq in books.seen]
-    ranges += [(start, end) for _log_branch, start, end in books.last_read]
+    ranges = [(first, end) for _client, first, end, _high in observations.sent]
+    ranges += [(first, end) for _client, first, end, _log_branch, _offset in observations.acked]
+    ranges += [(first, end) for _client, first, end in observations.failed]
+    ranges += [(start, end) for _log_branch, start, end, _client, _first in observations.wrote]
+    ranges += [(start, end) for _log_branch, start, end, _seq in observations.seen]
+    ranges += [(start, end) for _log_branch, start, end in observations.last_read]
     return sum(abs(end - start) for start, end in ranges)
 
 
@@ -629,9 +631,9 @@ class SessionClaims(NamedTuple):
 
 
 def recounted(
-    events: "DataFrame", last_reads: "DataFrame", ledgers: "DataFrame", said: Mapping[str, SessionClaims]
+    events: "DataFrame", last_reads: "DataFrame", ledgers: "DataFrame", claims: Mapping[str, SessionClaims]
 ) -> "DataFrame":
-    """Return the rows of the tables :data:`RECOUNT_TABLES`; ``said`` has the sessions to recount."""
+    """Return the rows of the tables :data:`RECOUNT_TABLES`; ``claims`` has the sessions to recount."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - executors do not need it
 
     none = {name: F.lit(-1 if name in _NUMBERS else "").alias(name) for name in FIELDS}
@@ -662,8 +664,8 @@ def recounted(
         F.col("records").alias("count"),
         *(none[name] for name in FIELDS[10:]),
     )
-    rows = told.unionByName(last).unionByName(kept).filter(F.col("session_id").isin(*said))
-    known = dict(said)
+    rows = told.unionByName(last).unionByName(kept).filter(F.col("session_id").isin(*claims))
+    known = dict(claims)
 
     def find(session_id: str, table: "pa.Table") -> list[dict[str, Any]]:
         order = table.select(list(FIELDS)).sort_by("seq")
@@ -673,14 +675,14 @@ def recounted(
     return rows_by_session(rows, find, SCHEMA, sys.modules[__name__], result_recount)
 
 
-def of_events(events: Sequence[tuple[Any, ...]], said: SessionClaims) -> list[dict[str, Any]]:
+def of_events(events: Sequence[tuple[Any, ...]], claims: SessionClaims) -> list[dict[str, Any]]:
     """Return the rows of one session, whose events are tuples of :data:`FIELDS`."""
-    found = _ledger(events) if said.ledger else []
-    if not said.clients:
+    found = _ledger(events) if claims.ledger else []
+    if not claims.clients:
         return found
-    found += _numbers(events, said.claims)
+    found += _numbers(events, claims.claims)
     try:
-        again = anomalies((event for event in events if event[2] in KINDS or event[2] == LAST), said.readers)
+        again = anomalies((event for event in events if event[2] in KINDS or event[2] == LAST), claims.readers)
     except _BROKEN:
         return [*found, {"finding": "left_out", "table": "anomalies"}]
     totals: Counter[str] = Counter()
@@ -688,8 +690,8 @@ def of_events(events: Sequence[tuple[Any, ...]], said: SessionClaims) -> list[di
         totals[anomaly] += count
         row = {"anomaly": anomaly, "partition": partition, "client": client, "found": count}
         found.append({"finding": "anomalies", **row})
-    if said.anomalies is not None:
-        told = {name: said.anomalies.get(name, 0) for name in RECOUNTED}
+    if claims.anomalies is not None:
+        told = {name: claims.anomalies.get(name, 0) for name in RECOUNTED}
         found += _otherwise("result.json", "", totals, told)
     return found
 

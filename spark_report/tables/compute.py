@@ -279,7 +279,7 @@ def read(plan: FrameLayout, spark: "SparkSession", sessions: Sequence[SessionInp
     """Read the inputs of the queries over these sessions; traffic is aggregated if there is much of it."""
     events = plan.laid_out(frames.read_events(spark, sessions))
     rare = plan.kept(events.filter(~F.col("kind").isin(sorted(DATA_KINDS))))
-    known = frames.placed(rare, sessions)
+    known = frames.replica_assignments(rare, sessions)
     ends = plan.small(ends_of(sessions))
     return FindingInputs(
         events,

@@ -11,20 +11,20 @@ INTERFACES = {"ABC", "Protocol", "NamedTuple", "TypedDict", "Enum", "IntEnum"}
 """Bases that say of a class that it is more than the beginning of another."""
 
 
-class Written(NamedTuple):
+class ClassDefinition(NamedTuple):
     """A class as it is written: the names of its bases."""
 
     module: str
     bases: tuple[str, ...]
 
 
-def classes(trees: Mapping[str, ast.Module]) -> dict[str, list[Written]]:
+def classes(trees: Mapping[str, ast.Module]) -> dict[str, list[ClassDefinition]]:
     """Name → all classes of that name."""
-    found: dict[str, list[Written]] = defaultdict(list)
+    found: dict[str, list[ClassDefinition]] = defaultdict(list)
     for module, tree in trees.items():
         for node in nodes(tree, ast.ClassDef):
             bases = tuple(ast.unparse(base).partition("[")[0].rpartition(".")[2] for base in node.bases)
-            found[node.name].append(Written(module, bases))
+            found[node.name].append(ClassDefinition(module, bases))
     return found
 
 

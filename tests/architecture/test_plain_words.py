@@ -68,8 +68,56 @@ NAMES: Final = {
     **dict.fromkeys(("rival", "rivals"), "duplicate"),
     **dict.fromkeys(("tenant", "tenants"), "hosted coordinator"),
     **dict.fromkeys(("weather", "wish", "wishes", "teller", "whoever"), "a standard term"),
+    **dict.fromkeys(("disturb", "pump", "pumped", "pumping"), "end_idle, mark_dirty; send_ready, send_fetch"),
+    **dict.fromkeys(("hear", "hears", "heard"), "receive"),
+    **dict.fromkeys(("leaked", "rivals"), "aborted_committed, duplicates"),
+    **dict.fromkeys(("park", "parked", "parking"), "delayed"),
+    **dict.fromkeys(("excuses", "companion", "desk", "scene", "scenes"), "allowed_losses, comparison, a plain noun"),
 }
 """Word of an identifier → what to write instead."""
+
+CLASSES: Final = frozenset(
+    [
+        "Answers",
+        "Asked",
+        "Companion",
+        "Desk",
+        "Doing",
+        "Excuses",
+        "Found",
+        "Frugal",
+        "Given",
+        "Go",
+        "Hand",
+        "Hands",
+        "Here",
+        "Known",
+        "Made",
+        "NoReturn",
+        "Paned",
+        "Placed",
+        "Procedure",
+        "Room",
+        "Said",
+        "Seen",
+        "SetAside",
+        "Since",
+        "Standing",
+        "Started",
+        "Taken",
+        "Telling",
+        "Thing",
+        "Told",
+        "Training",
+        "Whole",
+        "World",
+        "Written",
+    ]
+)
+"""Names of classes that do not say what an instance is."""
+
+HANDLERS: Final = frozenset(("answered", "due", "loaded", "lost", "woken"))
+"""Names of methods that handle an event or return a time; they are ``on_response``, ``next_action_us`` and so on."""
 
 
 class Allowed(NamedTuple):
@@ -189,6 +237,31 @@ def test_names_use_standard_terms() -> None:
         for line, name in identifiers(tree)
         for word in words(name)
         if word in NAMES
+    ]
+    assert found == []
+
+
+def test_classes_are_nouns() -> None:
+    """The tests are held to this too."""
+    files = [file for file, _tree in sources()] + sorted((ROOT / "tests").rglob("*.py"))
+    found = [
+        f"{file.relative_to(ROOT).as_posix()}: {name}, say what one instance is"
+        for file in files
+        for name in re.findall(r"^\s*class _*(\w+)", file.read_text(encoding="utf-8"), re.MULTILINE)
+        if name in CLASSES
+    ]
+    assert found == []
+
+
+def test_handlers_are_named_for_their_event() -> None:
+    found = [
+        f"{file.relative_to(ROOT).as_posix()}:{method.lineno}: {node.name}.{method.name}"
+        for file, tree in sources()
+        if file.is_relative_to(ROOT / "cluster_model")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name in HANDLERS
     ]
     assert found == []
 

@@ -55,11 +55,11 @@ def report_here(monkeypatch: pytest.MonkeyPatch, spark: "SparkSession") -> None:
     """
     from spark_report import __main__ as program  # noqa: PLC0415 - loads Spark
     from spark_report import job  # noqa: PLC0415
-    from spark_report.spark.session import Started  # noqa: PLC0415
+    from spark_report.spark.session import RunningSpark  # noqa: PLC0415
 
     @contextmanager
-    def at_hand(*_: Any, **__: Any) -> Iterator[Started]:
-        yield Started(spark, "at hand", None)
+    def at_hand(*_: Any, **__: Any) -> Iterator[RunningSpark]:
+        yield RunningSpark(spark, "at hand", None)
 
     def run(command: list[str]) -> int:
         assert command[:4] == [sys.executable, "-P", "-m", "spark_report"]

@@ -199,7 +199,7 @@ def test_an_error_keeps_the_text_it_is_about(tmp_path: Path) -> None:
     assert (again.problems, again.texts) == (refused.value.problems, refused.value.texts)
 
 
-def test_a_path_with_control_characters_is_told_on_one_line() -> None:
+def test_a_path_with_control_characters_is_reported_on_one_line() -> None:
     assert str(Problem("a\nb\x1b.yaml", 1, 2, "", "found")) == "a\\nb\\x1b.yaml:1:2: found"
 
 

@@ -34,7 +34,7 @@ def test_columns_of_noughts_are_left_out(snapshot: SnapshotAssertion) -> None:
     assert printed(Clients((producer("p"),), (group("g"),))) == snapshot
 
 
-def test_errors_are_named_and_members_told_apart(snapshot: SnapshotAssertion) -> None:
+def test_errors_are_named_and_members_distinguished(snapshot: SnapshotAssertion) -> None:
     found = printed(
         Clients(
             (producer("p", 7, unknown=10_000),),
@@ -58,7 +58,7 @@ def test_groups_that_commit_have_their_position_lag_beside_one_that_does_not() -
     assert told["and"] == ["27", "9"]
 
 
-def test_transactions_and_ended_processes_are_told(snapshot: SnapshotAssertion) -> None:
+def test_transactions_and_ended_processes_are_reported(snapshot: SnapshotAssertion) -> None:
     ends = {"transactions": 9, "transactions_committed": 5, "transactions_aborted": 2, "transactions_unknown": 1}
     fenced = replace(producer("ledger", aborted=7, killed=2, interceptor_failures=1, **ends), failure="PRODUCER_FENCED")
     good = producer("heir", transactions=3, transactions_committed=3)

@@ -26,14 +26,14 @@ from tui.cli.runs import spark_jobs
 Type = Callable[..., Typed]
 
 
-def test_check_tells_what_is_sound(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+def test_check_lists_valid_playbooks(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "hand.yaml").write_text(MANUAL)
     done = typed("check", "hand.yaml", "leader-crash")
     assert done.code == 0
     assert done.err == snapshot
 
 
-def test_check_tells_every_mistake_of_every_file(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+def test_check_lists_every_error_of_every_file(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "one.yaml").write_text("floodmark: 2\ntopics: []\n")
     (here / "two.yaml").write_text("floodmark: 1\nnonsense: 3\ntopics:\n  - {name: orders}\n")
     done = typed("check", "one.yaml", "two.yaml", "leader-crash")
@@ -57,7 +57,7 @@ def test_faults_lists_the_catalogue(typed: Type) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*CATALOGUE, *OPERATIONS])
-def test_faults_tells_all_about_one(typed: Type, name: str) -> None:
+def test_faults_prints_the_details_of_one(typed: Type, name: str) -> None:
     done = typed("faults", name)
     assert done.code == 0
     assert done.out.startswith(name)
@@ -114,7 +114,7 @@ def test_an_unknown_fault_is_bad_input(typed: Type, snapshot: SnapshotAssertion)
     assert command.strip() == "floodmark faults"
 
 
-def test_profiles_lists_versions_and_tells_rules(typed: Type) -> None:
+def test_profiles_lists_versions_and_reports_rules(typed: Type) -> None:
     lines = typed("profiles").out.splitlines()
     versions, rules_told = lines[1 : len(PROFILE_VERSIONS) + 1], lines[len(PROFILE_VERSIONS) + 2 :]
     assert tuple(line.split()[0] for line in versions) == PROFILE_VERSIONS

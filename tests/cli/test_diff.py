@@ -103,7 +103,7 @@ def test_people_see_both_lines_with_what_was_the_same_before(
 
 
 @pytest.mark.slow
-def test_lines_of_the_playbook_are_told_apart_and_make_no_difference(
+def test_lines_of_the_playbook_are_distinguished_and_make_no_difference(
     typed: Type, here: Path, snapshot: SnapshotAssertion
 ) -> None:
     rows, detail = leader_crash(), "inject crash: as every year"
@@ -170,7 +170,7 @@ def test_ledger_losses_and_unavailable_time_stand_side_by_side(typed: Type, here
     assert not any("orders-1" in what for what in silent)
 
 
-def test_events_alone_tell_of_availability_what_the_result_does(typed: Type, runs: list[Path]) -> None:
+def test_events_alone_report_availability_what_the_result_does(typed: Type, runs: list[Path]) -> None:
     told = json.loads((runs[2] / session_files.RESULT).read_text())["unavailable"]
     wanted = {name: (its["us"], its["longest_us"]) for name, its in told["partitions"].items()}
     for client, its in told["clients"].items():

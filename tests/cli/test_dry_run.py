@@ -34,7 +34,7 @@ expect:
 """
 
 
-def test_it_tells_each_fault_and_keeps_nothing(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+def test_it_reports_each_fault_and_keeps_nothing(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "slow.yaml").write_text(SLOW)
     done = typed("run", "--dry-run", "slow.yaml")
     assert (done.code, done.err) == (0, "")
@@ -59,7 +59,7 @@ def test_as_a_document(typed: Type, here: Path) -> None:
     assert [each["playbook"] for each in two] == ["slow", "slow"]
 
 
-def test_bad_input_is_told_and_is_2(typed: Type, here: Path, steady: Steady, snapshot: SnapshotAssertion) -> None:
+def test_bad_input_is_reported_and_is_2(typed: Type, here: Path, steady: Steady, snapshot: SnapshotAssertion) -> None:
     (here / "bad.yaml").write_text(SLOW.replace("crash", "crush"))
     (here / "slow.yaml").write_text(SLOW)
     told = {}

@@ -26,7 +26,7 @@ def counts(line: str) -> bool:
     return line.startswith(("states ", "speed "))
 
 
-def test_what_breaks_is_told_step_by_step_and_written_as_a_playbook(
+def test_what_breaks_is_reported_step_by_step_and_written_as_a_playbook(
     typed: Type, tmp_path: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     folder = tmp_path / "found"
@@ -50,7 +50,7 @@ def test_where_nothing_breaks_it_says_so(typed: Type, tmp_path: Path) -> None:
 
 
 def test_what_was_ended_early_is_inconclusive(typed: Type, snapshot: SnapshotAssertion) -> None:
-    done = typed("explore", "kip-320", "--most", "500", "--no-symmetry")
+    done = typed("explore", "kip-320", "--max-states", "500", "--no-symmetry")
     assert done.code == 3
     assert [line for line in done.out.splitlines() if not counts(line)] == snapshot
 
@@ -73,7 +73,7 @@ def test_bad_input_is_one_error(typed: Type, flags: tuple[str, ...], snapshot: S
     assert done.err == snapshot
 
 
-def test_a_folder_that_cannot_be_made_is_told(
+def test_a_folder_that_cannot_be_made_is_reported(
     typed: Type, tmp_path: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     (tmp_path / "file").write_text("")

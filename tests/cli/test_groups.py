@@ -60,7 +60,7 @@ def test_a_group_is_described_as_the_tool_does(typed: Type, recorded: Path) -> N
     assert list(documents[0]) == [head.lower().replace("-", "_") for head in heads]
 
 
-def test_without_a_group_all_are_told_with_their_states(typed: Type, recorded: Path) -> None:
+def test_without_a_group_all_are_reported_with_their_states(typed: Type, recorded: Path) -> None:
     found = rows(typed("groups", recorded, "--at", "14.5s").out)
     assert [(row[0], row[-2], row[-1]) for row in found] == [
         ("GROUP", "STATE", "#MEMBERS"), ("g", "Stable", "2"), ("late", "Empty", "0"),

@@ -134,7 +134,7 @@ def test_the_wheel_holds_the_rooms_and_nothing_else(wheel: Path) -> None:
         assert set(tracked.stdout.split()) - set(names) == set()
 
 
-def test_it_tells_its_version_from_anywhere(installed: Installed) -> None:
+def test_it_prints_its_version_from_any_directory(installed: Installed) -> None:
     """And from a folder that has our names in it, as the tests below."""
     done = installed.run("floodmark", "--version", cwd=Path("/"))
     assert (done.returncode, done.stdout) == (0, f"floodmark {VERSION}\n"), done.stderr

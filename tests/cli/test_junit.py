@@ -83,7 +83,7 @@ def test_counts_agree_and_only_common_attributes_are_used() -> None:
     assert float(root.attrib["time"]) == pytest.approx(sum(float(suite.attrib["time"]) for suite in root))
 
 
-def test_a_failure_tells_cause_seed_and_how_to_run_it_again(snapshot: SnapshotAssertion) -> None:
+def test_a_failure_reports_cause_seed_and_how_to_run_it_again(snapshot: SnapshotAssertion) -> None:
     (suite,) = read(ended(LOSING))
     assert {path: text(suite, path) for path in ("testcase/failure", "system-out")} == snapshot
     properties = {each.get("name"): each.get("value") for each in suite.findall("properties/property")}

@@ -91,7 +91,7 @@ def test_what_is_done_is_not_done_again(
     assert done == [2]
 
 
-def test_one_that_is_stopped_says_how_to_go_on(
+def test_a_stopped_run_prints_how_to_resume(
     typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     real = GridPlan.row

@@ -17,7 +17,7 @@ def test_keys_lists_a_place_and_what_is_below_it(typed: Type, snapshot: Snapshot
     assert done.out == snapshot
 
 
-def test_keys_of_the_whole_file_is_what_is_told_unasked(typed: Type) -> None:
+def test_keys_of_the_whole_file_is_what_is_reported_unasked(typed: Type) -> None:
     done = typed("keys")
     assert {"floodmark", "topics", "steps", "expect"} <= {line.split(" ")[0] for line in done.out.splitlines()}
 

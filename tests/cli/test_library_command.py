@@ -99,7 +99,7 @@ def test_a_fragment_is_printed_as_it_is(typed: Type) -> None:
     ],
     ids=" ".join,
 )
-def test_what_is_wrong_is_told_and_nothing_is_printed(
+def test_what_is_wrong_is_reported_and_nothing_is_printed(
     typed: Type, words: list[str], snapshot: SnapshotAssertion
 ) -> None:
     done = typed("library", *words)
@@ -109,7 +109,7 @@ def test_what_is_wrong_is_told_and_nothing_is_printed(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", names() if EVENING else spread_sample(names(), 24))
-def test_all_about_one_is_told_within_80_columns(typed: Type, name: str) -> None:
+def test_all_about_one_is_reported_within_80_columns(typed: Type, name: str) -> None:
     playbook = playbook_of(name)
     out = typed("library", name).out
     flat = " ".join(out.split())
@@ -142,7 +142,7 @@ def test_the_document_of_one_is_complete(typed: Type, snapshot: SnapshotAssertio
     assert set(document["profiles"]) <= set(PROFILE_VERSIONS)
 
 
-def test_steps_are_told_with_when_they_act(snapshot: SnapshotAssertion) -> None:
+def test_steps_are_reported_with_when_they_act(snapshot: SnapshotAssertion) -> None:
     told = timeline(loads(CRASH, "small.yaml"))
     assert told == snapshot
     by_hand = timeline(loads(MANUAL, "hand.yaml"))

@@ -58,13 +58,13 @@ def told(*lines: str, later: dict[int, str] | None = None, session: Session | No
     return out.getvalue().splitlines(), session
 
 
-def test_what_is_typed_is_done_and_what_happens_is_told(snapshot: SnapshotAssertion) -> None:
+def test_what_is_typed_is_done_and_what_happens_is_reported(snapshot: SnapshotAssertion) -> None:
     lines, session = told("crash b1 4s", "go 6s", "status", "quit")
     assert lines == snapshot
     assert session.cluster.now_us == 6_000_000
 
 
-def test_time_goes_on_by_itself_stands_still_when_paused_and_the_end_of_input_quits() -> None:
+def test_time_advances_pauses_on_request_and_the_end_of_input_quits() -> None:
     lines, session = told(later={10: "pause\n"})
     assert session.cluster.now_us == 1_000_000  # ten frames, and then a pause that nobody ends but the end of input
     assert lines[-1] == "00:01.000  paused"
@@ -73,7 +73,7 @@ def test_time_goes_on_by_itself_stands_still_when_paused_and_the_end_of_input_qu
 @pytest.mark.parametrize(
     "line", ["crsh b1", "crash b9", "crash", "restart b1 x=1", "heal 7", "clients", "speed 0", "go 0s; x", "\x1b[31m"]
 )
-def test_what_is_wrong_is_one_line_and_the_session_goes_on(line: str, snapshot: SnapshotAssertion) -> None:
+def test_what_is_wrong_is_one_line_and_the_session_continues(line: str, snapshot: SnapshotAssertion) -> None:
     lines, _session = told(line, "status")
     (refused,) = (each for each in lines if "refused: " in each)
     assert refused == snapshot
@@ -129,7 +129,7 @@ def travelled(*lines: str, session: Session | None = None) -> tuple[list[str], B
     return out.getvalue().splitlines()[2:], branches
 
 
-def test_going_back_looks_and_stands_still_and_changes_nothing(snapshot: SnapshotAssertion) -> None:
+def test_going_back_pauses_and_changes_nothing(snapshot: SnapshotAssertion) -> None:
     lines, branches = travelled("go 3s", "go 1s", "status", "present", "beginning")
     assert lines == snapshot
     assert len(branches) == 1
@@ -150,7 +150,7 @@ def test_the_past_is_played_on_into_the_present(snapshot: SnapshotAssertion) -> 
     assert branches.current.live.cluster.now_us > 1_000_000
 
 
-def test_acting_in_the_past_begins_a_branch_and_tells_what_happens_there_only(snapshot: SnapshotAssertion) -> None:
+def test_acting_in_the_past_begins_a_branch_and_reports_what_happens_there_only(snapshot: SnapshotAssertion) -> None:
     lines, branches = travelled("go 1s", "crash b1", "go 3s", "go 2s", "crash b2", "status", "branches", "branch main")
     assert [each.letter for each in branches] == ["main", "B"]
     assert [line for line in lines if line.endswith("b1 crashed")] == ["00:01.000  b1 crashed"]

@@ -86,14 +86,14 @@ def test_a_model_that_is_late_does_not_race_afterwards() -> None:
     assert wall.slept == [pytest.approx(0.1)]
 
 
-def test_it_counts_down_and_tells_what_a_fault_was_expected_to_do(snapshot: SnapshotAssertion) -> None:
+def test_it_counts_down_and_reports_what_a_fault_was_expected_to_do(snapshot: SnapshotAssertion) -> None:
     _, lines = told(Session.start(loads(CRASH, "crash.yaml")), 1.0, Wall())
     assert not any("__consumer_offsets" in line and "expected" not in line and "leader " not in line for line in lines
                    if line[12:14] == "  " and line[:12].strip())  # fmt: skip
     assert lines == snapshot
 
 
-def test_a_long_wait_is_told_again_as_it_ends() -> None:
+def test_a_long_wait_is_reported_again_as_it_ends() -> None:
     session = Session.start(timed("- at: 20s\n  heal: all\n"))
     _, lines = told(session, 1.0, Wall())
     assert [line.split()[-2:] for line in lines if "next: step 1" in line] == [
@@ -105,7 +105,7 @@ def test_a_long_wait_is_told_again_as_it_ends() -> None:
     assert [line.split()[-2:] for line in lines if "next: step 1" in line] == [["20.0", "s"]]
 
 
-def test_an_expectation_is_told_when_it_turns_and_the_cut_is_counted_down_to(snapshot: SnapshotAssertion) -> None:
+def test_an_expectation_is_reported_when_it_turns_and_the_cut_is_counted_down_to(snapshot: SnapshotAssertion) -> None:
     playbook = timed("- at: 1s\n  inject: crash\n  target: leader(orders-0)\n- at: 15s\n  heal: all\n",
                      "- always: offline_partitions() == 0\n- always: leader(orders-0) == 1\n")  # fmt: skip
     _, failing = told(Session.start(playbook, until_us=18_000_000), 1.0, Wall())

@@ -33,7 +33,7 @@ def session(typed: Type, here: Path) -> Path:
     return session_files.sessions_under(here / "sessions")[0]
 
 
-def test_a_record_is_told_in_words(typed: Type, session: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_record_is_reported_in_words(typed: Type, session: Path, snapshot: SnapshotAssertion) -> None:
     done = typed("peek", session, "orders-0", 17)
     assert done.code == 0
     told = dict(line.strip().split(maxsplit=1) for line in done.out.splitlines()[1:-1])
@@ -63,7 +63,7 @@ def test_it_can_be_looked_at_as_it_was(typed: Type, session: Path, snapshot: Sna
     assert typed("peek", session, "orders-0", 100, "--at", "3s").code == 0
 
 
-def test_who_says_nothing_about_contents_is_told_so(typed: Type, session: Path, snapshot: SnapshotAssertion) -> None:
+def test_who_says_nothing_about_contents_is_reported(typed: Type, session: Path, snapshot: SnapshotAssertion) -> None:
     documents = json.loads(typed("peek", session, "orders-0", 0, "--records", 200, "--json").out)
     (number,) = [document["offset"] for document in documents if document["client"] == "silent"][:1]
     lines = typed("peek", session, "orders-0", number).out.splitlines()

@@ -39,7 +39,7 @@ def sessions(here: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize(("name", "code"), [("crash", 0), ("hand", 0), ("fails", 1), ("waits", 3)])
-def test_exit_codes_tell_the_verdict(typed: Type, here: Path, name: str, code: int) -> None:
+def test_exit_codes_show_the_verdict(typed: Type, here: Path, name: str, code: int) -> None:
     done = typed("run", f"{name}.yaml")
     assert done.code == code
     assert done.err == "", "nothing but progress goes to stderr, and none of it to a pipe"
@@ -47,12 +47,12 @@ def test_exit_codes_tell_the_verdict(typed: Type, here: Path, name: str, code: i
     assert len(sessions(here)) == 1
 
 
-def test_refused_steps_are_told_without_plain(typed: Type, snapshot: SnapshotAssertion) -> None:
+def test_refused_steps_are_reported_without_plain(typed: Type, snapshot: SnapshotAssertion) -> None:
     assert [line for line in typed("run", "hand.yaml").out.splitlines() if line.startswith("refused")] == snapshot
     assert not any(line.startswith("refused") for line in typed("run", "crash.yaml").out.splitlines())
 
 
-def test_of_very_many_refusals_only_the_first_are_told(snapshot: SnapshotAssertion) -> None:
+def test_of_very_many_refusals_only_the_first_are_reported(snapshot: SnapshotAssertion) -> None:
     steps = [StepTaken(0, f"step {number}", "", "admin elect_leaders x=1", "NOT_CONTROLLER") for number in range(1, 11)]
     assert refusal_text(steps) == snapshot
 
@@ -111,7 +111,7 @@ def test_several_playbooks_make_a_table_a_list_and_the_worst_code(typed: Type, s
     assert lines[-1] == snapshot
 
 
-def test_inconclusive_alone_is_3_and_tells_why(typed: Type, snapshot: SnapshotAssertion) -> None:
+def test_inconclusive_alone_is_3_and_reports_why(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "crash.yaml", "--until", "3s")
     assert done.code == 3
     assert [line for line in done.out.splitlines() if line.startswith("INCONCLUSIVE")] == snapshot
@@ -274,12 +274,12 @@ def test_codes_cover_every_verdict() -> None:
     assert sorted(CODES.values()) == [0, 1, 3]
 
 
-def test_time_is_not_told_where_it_stands_still(typed: Type, steady: Steady, snapshot: SnapshotAssertion) -> None:
+def test_time_is_not_told_where_it_pauses(typed: Type, steady: Steady, snapshot: SnapshotAssertion) -> None:
     told = [typed("run", name).out.splitlines() for name in ("lost-tail-same-epoch", "crash.yaml")]
     assert [[steady(line) for line in lines if line.startswith(("known", "digest"))] for lines in told] == snapshot
 
 
-def test_what_nobody_answered_is_told_where_there_is_any(typed: Type) -> None:
+def test_what_nobody_answered_is_reported_where_there_is_any(typed: Type) -> None:
     cut = typed("run", "crash.yaml", "--until", "3900ms").out
     (ledger,) = (line for line in cut.splitlines() if line.startswith("ledger"))
     counts = {name: int(count) for count, name in re.findall(r"(\d+) ([a-z ]+)", ledger)}
@@ -298,7 +298,7 @@ def test_what_the_guards_did_is_printed(typed: Type, here: Path, snapshot: Snaps
     assert [line for line in done.out.splitlines() if line.startswith("guard")] == snapshot
 
 
-def test_of_many_deeds_of_guards_the_first_are_printed(snapshot: SnapshotAssertion) -> None:
+def test_of_many_actions_of_guards_the_first_are_printed(snapshot: SnapshotAssertion) -> None:
     acted = [GuardActed(at, "stop_when", "stopped", "", "", "enough") for at in range(11)]
     lines = guard_lines(acted)
     assert len(lines) == 9

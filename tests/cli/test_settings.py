@@ -95,7 +95,7 @@ def test_settings_are_made_in_order() -> None:
         "seed=[1",
     ],
 )
-def test_what_cannot_be_set_is_told(setting: str, snapshot: SnapshotAssertion) -> None:
+def test_what_cannot_be_set_is_reported(setting: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(SettingError) as caught:
         changed(setting)
     assert str(caught.value) == snapshot

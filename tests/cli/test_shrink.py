@@ -46,7 +46,7 @@ def test_a_recorded_session_is_shrunk_and_told_as_json(typed: Type, here: Path) 
     assert typed("shrink", session, "--seed", "3").code == 2
 
 
-def test_it_goes_on_where_its_budget_ended(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+def test_it_resumes_where_its_budget_ended(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     first = typed("shrink", SOURCE, *SHORT, "--budget", "8", "--plain")
     assert first.code == 3
     assert "steps" in first.err
@@ -74,7 +74,7 @@ def test_it_goes_on_where_its_budget_ended(typed: Type, here: Path, snapshot: Sn
         ("hw-two-rounds-3.9", 3),
     ],
 )
-def test_what_cannot_be_shrunk_is_told_in_a_line(
+def test_what_cannot_be_shrunk_is_reported_in_a_line(
     typed: Type, here: Path, words: str, code: int, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     done = typed("shrink", *words.split())

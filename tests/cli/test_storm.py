@@ -128,7 +128,7 @@ def test_ctrl_c_keeps_what_has_ended(
         "manual.yaml",
     ],
 )
-def test_bad_input_is_told_in_a_line(typed: Type, playbook: str, options: str, snapshot: SnapshotAssertion) -> None:
+def test_bad_input_is_reported_in_a_line(typed: Type, playbook: str, options: str, snapshot: SnapshotAssertion) -> None:
     Path(playbook).with_name("manual.yaml").write_text(MANUAL)
     done = typed("storm", *options.split())
     assert done.code == 2
@@ -137,7 +137,7 @@ def test_bad_input_is_told_in_a_line(typed: Type, playbook: str, options: str, s
     assert not Path("storms").exists()
 
 
-def test_a_name_that_is_none_is_told_the_nearest(typed: Type, snapshot: SnapshotAssertion) -> None:
+def test_an_unknown_name_gets_the_nearest_as_a_hint(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("storm", "storm-saf")
     assert done.code == 2
     assert done.err == snapshot

@@ -101,7 +101,7 @@ def test_the_worst_counts_and_an_inconclusive_one_hides_no_failure(
     assert done.out.splitlines()[-1] == snapshot
 
 
-def test_every_problem_of_every_file_is_told_before_anything_runs(
+def test_every_problem_of_every_file_is_reported_before_anything_runs(
     run: Run, suite: Path, snapshot: SnapshotAssertion
 ) -> None:
     (suite / "empty").mkdir()
@@ -136,7 +136,7 @@ def test_settings_are_asked_only_of_what_runs(run: Run, suite: Path) -> None:
     assert (done.code, [each["playbook"] for each in documents(done)]) == (0, ["crash"])
 
 
-def test_what_failed_is_told_with_its_cause_and_how_to_run_it_again(
+def test_what_failed_is_reported_with_its_cause_and_how_to_run_it_again(
     run: Run, suite: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     done = run("loses.yaml", "suite/hand.yaml")
@@ -200,7 +200,7 @@ def test_a_baseline_is_replaced_whole_or_left(run: Run, suite: Path, snapshot: S
     assert not list(suite.glob(".base*"))
 
 
-def test_the_same_name_twice_is_told_apart_and_folders_run_a_file_once(run: Run, suite: Path) -> None:
+def test_the_same_name_twice_is_distinguished_and_folders_run_a_file_once(run: Run, suite: Path) -> None:
     done = run("suite/hand.yaml", "suite", "suite/deep", "suite/hand.yaml", "--json", "--junit", "j.xml")
     assert [each["playbook"] for each in documents(done)] == ["hand", "crash", "load", "hand"]
     suites = ElementTree.parse(suite / "j.xml").getroot()
@@ -293,7 +293,7 @@ def opened(pid: int) -> list[str]:
     return paths
 
 
-def test_a_worker_that_is_killed_is_70_and_the_others_are_told(suite: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_worker_that_is_killed_is_70_and_the_others_are_reported(suite: Path, snapshot: SnapshotAssertion) -> None:
     process = begun(suite, "endless.yaml", "suite/hand.yaml", "fails.yaml", "--jobs", "2", "--json", "--junit", "j.xml")
     recording(suite, 1, "endless")
     (worker,) = (child for child in children(process.pid) if any("endless" in each for each in opened(child)))

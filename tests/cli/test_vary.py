@@ -135,13 +135,13 @@ def test_markdown_is_the_matrix(typed: Type, here: Path, snapshot: SnapshotAsser
     assert (here / "m.md").read_text().rstrip() == done.out.rstrip()
 
 
-def test_a_baseline_tells_cells_apart(typed: Type, here: Path) -> None:
+def test_a_baseline_reports_cells_apart(typed: Type, here: Path) -> None:
     assert typed("run", "grid.yaml", "--save-baseline", "b.json").code == 0
     assert (here / "b.json").read_text().count("[min.insync.replicas=") == 2
     assert typed("run", "grid.yaml", "--baseline", "b.json").code == 0
 
 
-def test_markdown_of_a_grid_tells_how_it_differs_from_a_baseline(
+def test_markdown_of_a_grid_reports_how_it_differs_from_a_baseline(
     typed: Type, here: Path, snapshot: SnapshotAssertion
 ) -> None:
     typed("run", "grid.yaml", "--save-baseline", "b.json")

@@ -62,7 +62,7 @@ def test_the_same_twice(typed: Type, unclean: Typed) -> None:
     assert typed("why", "unclean-election", "--json").out == unclean.out
 
 
-def test_a_setting_that_mends_it_leaves_nothing_to_explain(typed: Type, snapshot: SnapshotAssertion) -> None:
+def test_a_setting_that_fixes_it_leaves_nothing_to_explain(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("why", "kip-101-loss", "--set", "cluster.kafka=0.11")
     assert done.code == 0
     assert done.out == snapshot
@@ -123,7 +123,7 @@ def test_it_can_be_left_out(typed: Type, here: Path, words: tuple[str, ...]) -> 
     assert "no return" not in done.err + done.out
 
 
-def test_of_a_timed_session_in_a_pipe_only_the_command_is_told(typed: Type, here: Path) -> None:
+def test_of_a_timed_session_in_a_pipe_only_the_command_is_reported(typed: Type, here: Path) -> None:
     file = here / "tail.yaml"
     file.write_text(TAIL, encoding="utf-8")
     done = typed("run", file, "--out", here / "kept")

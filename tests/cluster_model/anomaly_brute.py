@@ -13,7 +13,7 @@ LogBranches = dict[tuple[str, int], dict[int, Value]]
 """(key, log branch) → offset → value; markers are left out."""
 
 
-class Taken(NamedTuple):
+class ProcessOperation(NamedTuple):
     """An operation, and how its process reads."""
 
     op: Op
@@ -52,7 +52,7 @@ def client_of(process: str) -> str:
 class Brute:
     """Counts by name, client, key and manner."""
 
-    def __init__(self, history: Sequence[Taken], log_branches: LogBranches) -> None:
+    def __init__(self, history: Sequence[ProcessOperation], log_branches: LogBranches) -> None:
         self.history = history
         self.log_branches = log_branches
         self.found: Counter[tuple[str, str, str, str]] = Counter()

@@ -90,7 +90,12 @@ class Copying:
         query = self.cluster.query
         assert query.lag("copier") == query.lag("audit") == 0
         assert query.reread("audit") == 0
-        assert (query.unexpected_violations(), query.undone(), query.leaked(), query.acked_lost()) == (0, 0, 0, 0)
+        assert (
+            query.unexpected_violations(),
+            query.acked_aborted(),
+            query.aborted_committed(),
+            query.acked_lost(),
+        ) == (0, 0, 0, 0)
         return self
 
     @property

@@ -56,7 +56,7 @@ def own(names: Iterable[str]) -> list[str]:
     return [name for name in names if not name.startswith("__")]
 
 
-class Desk:
+class ClusterDriver:
     """Acts on one cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -111,5 +111,5 @@ class Desk:
         return [broker for broker in self.cluster.brokers if self.cluster.plane.is_live(broker)]
 
 
-def desk(*args: object, seed: int = 3, **kwargs: object) -> Desk:
-    return Desk(Cluster.build(spec_of(*args, **kwargs), seed))  # type: ignore[arg-type]
+def desk(*args: object, seed: int = 3, **kwargs: object) -> ClusterDriver:
+    return ClusterDriver(Cluster.build(spec_of(*args, **kwargs), seed))  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 P = "orders-0"
 
 
-class Hands:
+class HandSteppedCluster:
     """A one-partition cluster stepped by hand; brokers may be called A, B, C for 1, 2, 3."""
 
     def __init__(
@@ -32,13 +32,13 @@ class Hands:
             params["partition"] = P
         return self.cluster.act(verb, params)
 
-    def tell(self, *brokers: int, epoch: int | str = "latest") -> None:
+    def notify(self, *brokers: int, epoch: int | str = "latest") -> None:
         for broker in brokers:
             assert self.do("deliver", broker=broker, epoch=epoch) == ""
 
-    def lead(self, leader: int, *, tell: tuple[int, ...], unclean: bool = False) -> None:
+    def lead(self, leader: int, *, notify: tuple[int, ...], unclean: bool = False) -> None:
         assert self.do("elect", leader=leader, unclean=unclean) == ""
-        self.tell(*tell)
+        self.notify(*notify)
 
     def append(self, broker: int, *names: str, acks: int | str = 1) -> str:
         return self.do("append", broker=broker, acks=acks, names=list(names))
@@ -61,7 +61,7 @@ class Hands:
     def state(self, broker: int) -> dict[str, Any]:
         return self.cluster.state()[str(broker)]
 
-    def close(self) -> "Hands":
+    def close(self) -> "HandSteppedCluster":
         self.cluster.close()
         return self
 

@@ -293,7 +293,7 @@ def _rings(kind: int, payload: tuple[Any, ...]) -> bool:
 
 def _saved(cluster: Cluster) -> tuple[Any, ...]:
     """A keyframe without the alarms of a quorum: when they are set to ring depends on what was left out."""
-    alarms = [peer._alarm for peer in _peers(cluster)]
+    alarms = [peer._timer for peer in _peers(cluster)]
     rings = [alarm.at for alarm in alarms]
     for alarm in alarms:
         alarm.forget()

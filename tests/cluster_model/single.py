@@ -48,7 +48,7 @@ class SingleController:
     """The node."""
 
     __slots__ = (
-        "_alarm", "_config", "_decider", "_emit", "_epoch", "_next_epoch", "_port", "_profile", "brokers", "committed",
+        "_config", "_decider", "_emit", "_epoch", "_next_epoch", "_port", "_profile", "_timer", "brokers", "committed",
     )  # fmt: skip
 
     def __init__(
@@ -68,7 +68,7 @@ class SingleController:
         self._emit = emit
         self._epoch = 1
         self._next_epoch = 1
-        self._alarm = DeadlineTimer(port, "sessions")
+        self._timer = DeadlineTimer(port, "sessions")
 
     @property
     def session_us(self) -> int:
@@ -127,7 +127,7 @@ class SingleController:
 
     def on_timer(self, _timer: Payload) -> None:
         """Sessions may have run out: fence one broker at a time, each with its own decisions."""
-        if not self._alarm.take_expired():
+        if not self._timer.take_expired():
             return
         now = self._port.now
         for broker, known in self.brokers.items():
@@ -141,7 +141,7 @@ class SingleController:
     def _watch_sessions(self) -> None:
         deadlines = [known.deadline for known in self.brokers.values() if not known.fenced]
         if deadlines:
-            self._alarm.arm(min(deadlines))
+            self._timer.arm(min(deadlines))
 
     def _fence(self, broker: int, why: str) -> None:
         now = self._port.now
@@ -220,7 +220,7 @@ class SingleController:
     def started(self) -> None:
         """A new controller process: a new epoch, and all sessions begin anew (``BrokerHeartbeatManager``)."""
         self._epoch += 1
-        self._alarm.forget()
+        self._timer.forget()
         for known in self.brokers.values():
             known.deadline = self._port.now + self._config.session_us
         self._watch_sessions()
@@ -230,7 +230,7 @@ class SingleController:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         brokers = tuple((b, k.epoch, k.incarnation, k.deadline, k.rack, k.fenced) for b, k in self.brokers.items())
-        return (self._epoch, self._next_epoch, brokers, self._alarm.save())
+        return (self._epoch, self._next_epoch, brokers, self._timer.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo :meth:`save`."""
@@ -240,4 +240,4 @@ class SingleController:
             registration = Registration(epoch, incarnation, deadline, rack)
             registration.fenced = fenced
             self.brokers[broker] = registration
-        self._alarm.load(alarm)
+        self._timer.load(alarm)

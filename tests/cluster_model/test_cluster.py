@@ -289,7 +289,7 @@ def test_events_per_batch_do_not_depend_on_its_records() -> None:
     assert abs(events(100) - events(1)) <= events(1) // 50
 
 
-def test_rare_events_are_told_from_those_of_every_batch() -> None:
+def test_rare_events_are_reported_from_those_of_every_batch() -> None:
     cluster = Cluster.build(small(), 7)
     cluster.run(5 * SECOND)
     events = cluster.drain()

@@ -18,7 +18,7 @@ from cluster_model.protocol.events import Event, LogCleaned, LogStartMoved, Reco
 from cluster_model.protocol.records import Batch
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.hands import Hands
+from tests.cluster_model.hands import HandSteppedCluster
 from tests.support.breadth import EVENING, spread_sample
 
 pytestmark = pytest.mark.slow
@@ -217,8 +217,8 @@ def test_records_without_keys_are_refused(kafka: str, error: str) -> None:
 
 
 def test_a_hand_stepped_record_says_its_key_by_its_name() -> None:
-    hands = Hands("3.9", config={"cleanup.policy": "compact"})
-    hands.tell(1)
+    hands = HandSteppedCluster("3.9", config={"cleanup.policy": "compact"})
+    hands.notify(1)
     assert hands.append(1, "a=1", "b=2") == ""
     assert hands.append(1, "plain") == "INVALID_RECORD"
     assert hands.names(1) == ["a=1", "b=2"]

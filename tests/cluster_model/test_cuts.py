@@ -10,7 +10,7 @@ from cluster_model.kernel.link import GIVEN_UP_US, next_retransmission
 from cluster_model.protocol.events import IsrChanged, ProduceRefused, TraceEvent
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, World
+from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, ThreeNodes
 from tests.support.breadth import spread_sample
 
 MS = 1_000
@@ -19,15 +19,15 @@ PRODUCER = 2_000
 
 
 @pytest.fixture
-def cluster_state() -> World:
-    return World()
+def cluster_state() -> ThreeNodes:
+    return ThreeNodes()
 
 
-def words(cluster_state: World, node: int) -> list[Any]:
+def words(cluster_state: ThreeNodes, node: int) -> list[Any]:
     return [detail[1] if what == "message" else what for _at, what, detail in cluster_state.seen(node)]
 
 
-def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(cluster_state: World) -> None:
+def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     for word in ("one", "two", "three"):
         cluster_state.send(A, B, word)
@@ -54,7 +54,7 @@ def test_each_retransmission_timeout_is_twice_the_one_before(healed: int, again:
     assert next_retransmission(7 * SECOND, 7 * SECOND + healed * MS) == 7 * SECOND + again * MS
 
 
-def test_a_retransmission_into_the_next_cut_is_lost_too(cluster_state: World) -> None:
+def test_a_retransmission_into_the_next_cut_is_lost_too(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
     for healed, cut_again in ((700, 1_300), (1_500, 2_900)):
@@ -68,7 +68,7 @@ def test_a_retransmission_into_the_next_cut_is_lost_too(cluster_state: World) ->
     assert cluster_state.seen(B) == [(6_200 * MS + LATENCY, "message", (A, "held"))]
 
 
-def test_a_new_connection_does_not_wait_for_the_retransmissions_of_the_old_one(cluster_state: World) -> None:
+def test_a_new_connection_does_not_wait_for_the_retransmissions_of_the_old_one(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "old connection")
     cluster_state.run(7 * SECOND)
@@ -82,7 +82,7 @@ def test_a_new_connection_does_not_wait_for_the_retransmissions_of_the_old_one(c
     ]  # fmt: skip
 
 
-def test_responses_on_a_new_connection_do_not_wait_for_those_on_the_old_one(cluster_state: World) -> None:
+def test_responses_on_a_new_connection_do_not_wait_for_those_on_the_old_one(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(B, A, 1)
     cluster_state.send(B, A, "old response")
     cluster_state.run(7 * SECOND)
@@ -96,7 +96,7 @@ def test_responses_on_a_new_connection_do_not_wait_for_those_on_the_old_one(clus
     ]  # fmt: skip
 
 
-def test_what_was_on_its_way_when_the_link_was_cut_arrives(cluster_state: World) -> None:
+def test_what_was_on_its_way_when_the_link_was_cut_arrives(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "sent before")
     cluster_state.run(LATENCY // 2)
     cluster_state.network.cut(A, B, 1)
@@ -104,7 +104,7 @@ def test_what_was_on_its_way_when_the_link_was_cut_arrives(cluster_state: World)
     assert cluster_state.seen(B) == [(LATENCY, "message", (A, "sent before"))]
 
 
-def test_only_the_direction_that_is_cut_is_silent(cluster_state: World) -> None:
+def test_only_the_direction_that_is_cut_is_silent(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
     cluster_state.send(B, A, "passes")
@@ -117,7 +117,7 @@ def test_only_the_direction_that_is_cut_is_silent(cluster_state: World) -> None:
     )
 
 
-def test_a_link_stays_cut_until_the_last_fault_mends_it(cluster_state: World) -> None:
+def test_a_link_stays_cut_until_the_last_fault_fixes_it(cluster_state: ThreeNodes) -> None:
     for fault in (1, 2, 1):
         cluster_state.network.cut(A, B, fault)
     cluster_state.send(A, B, "x")
@@ -130,7 +130,7 @@ def test_a_link_stays_cut_until_the_last_fault_mends_it(cluster_state: World) ->
     assert cluster_state.seen(B) == [(1_400 * MS + LATENCY, "message", (A, "x"))]
 
 
-def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(cluster_state: World) -> None:
+def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.run(SECOND)
     cluster_state.send(A, B, "oldest")
@@ -148,7 +148,7 @@ def test_a_connection_is_given_up_when_its_oldest_message_has_waited_too_long(cl
     assert words(cluster_state, A) == ["reset"]
 
 
-def test_each_connection_has_its_own_time(cluster_state: World) -> None:
+def test_each_connection_has_its_own_time(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "first")
     cluster_state.run(GIVEN_UP_US + SECOND)
@@ -157,7 +157,7 @@ def test_each_connection_has_its_own_time(cluster_state: World) -> None:
     assert [at for at, _what, _detail in cluster_state.seen(A)] == [GIVEN_UP_US, 2 * GIVEN_UP_US + SECOND]
 
 
-def test_a_new_life_of_the_sender_does_not_lose_its_connection_with_the_old_ones(cluster_state: World) -> None:
+def test_a_new_life_of_the_sender_does_not_lose_its_connection_with_the_old_ones(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "old life")
     cluster_state.network.crash(A)
@@ -173,7 +173,7 @@ def test_a_new_life_of_the_sender_does_not_lose_its_connection_with_the_old_ones
 
 @pytest.mark.parametrize(("stop", "arrives"), [("crash", ["last words"]), ("power_off", [])])
 def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
-    cluster_state: World, stop: str, arrives: list[str]
+    cluster_state: ThreeNodes, stop: str, arrives: list[str]
 ) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "last words")
@@ -193,7 +193,7 @@ def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
     ],
 )
 def test_what_is_to_be_sent_again_dies_with_its_machine_until_it_is(
-    cluster_state: World, after: int, dark: bool, arrives: list[str]
+    cluster_state: ThreeNodes, after: int, dark: bool, arrives: list[str]
 ) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
@@ -208,12 +208,14 @@ def test_what_is_to_be_sent_again_dies_with_its_machine_until_it_is(
     assert [word for word in words(cluster_state, B) if word != "reset"] == arrives
 
 
-def cut_both(cluster_state: World) -> None:
+def cut_both(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.network.cut(B, A, 1)
 
 
-def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_the_old(cluster_state: World) -> None:
+def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_the_old(
+    cluster_state: ThreeNodes,
+) -> None:
     cluster_state.send(A, B, "hello")
     cluster_state.run(SECOND)
     cut_both(cluster_state)
@@ -230,7 +232,7 @@ def test_no_reset_passes_a_cut_link_and_the_new_life_answers_what_was_meant_for_
     assert cluster_state.seen(A) == [(13_600 * MS + 2 * LATENCY, "reset", B)]
 
 
-def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(cluster_state: World) -> None:
+def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
     cluster_state.network.crash(B)
@@ -241,7 +243,7 @@ def test_a_reset_that_passes_the_open_direction_ends_what_waits_in_the_other(clu
     assert (words(cluster_state, A), words(cluster_state, B)) == (["reset"], [])
 
 
-def test_a_paused_sender_hears_of_the_end_of_its_connection_when_it_goes_on(cluster_state: World) -> None:
+def test_a_paused_sender_learns_of_the_end_of_its_connection_when_it_continues(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     cluster_state.send(A, B, "held")
     cluster_state.network.pause(A)
@@ -252,7 +254,7 @@ def test_a_paused_sender_hears_of_the_end_of_its_connection_when_it_goes_on(clus
     assert cluster_state.seen(A) == [(40 * SECOND, "reset", B)]
 
 
-def test_a_network_saved_in_the_middle_of_a_cut_goes_on_as_it_did(cluster_state: World) -> None:
+def test_a_network_saved_in_the_middle_of_a_cut_continues_as_it_did(cluster_state: ThreeNodes) -> None:
     cut_both(cluster_state)
     cluster_state.send(A, B, "held")
     cluster_state.run(5 * SECOND)
@@ -363,7 +365,7 @@ def tell(cluster: Cluster, since: int = 0, until: int = 80) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("middle", spread_sample([7, 10, 20, 42, 47], 2))
-def test_a_keyframe_from_the_middle_of_a_cut_goes_on_as_the_first_time(middle: int) -> None:
+def test_a_keyframe_from_the_middle_of_a_cut_continues_as_the_first_time(middle: int) -> None:
     straight = cluster_of()
     tell(straight)
     assert straight.query.acked_lost() == 0

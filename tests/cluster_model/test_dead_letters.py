@@ -29,7 +29,7 @@ LETTERS_NODE = 2_000
 EVERY = 50
 
 
-class Desk:
+class DeadLetterCluster:
     """A cluster whose group cannot process one record in 50, with what it did: two such records a second."""
 
     def __init__(self, *, kafka: str = "3.9", cluster: Cluster | None = None, **group: Any) -> None:
@@ -96,7 +96,7 @@ class Desk:
     ("kafka", "commit"), covering_cases(["0.9", "2.0", "3.9", "4.1"], ["auto", "sync", "async", "before"])
 )
 def test_every_record_that_cannot_be_processed_is_in_the_topic_once(kafka: str, commit: str) -> None:
-    desk = Desk(kafka=kafka, commit=commit)
+    desk = DeadLetterCluster(kafka=kafka, commit=commit)
     desk.run(6 * SECOND)
     desk.ended(14 * SECOND)
     expected = desk.expected()
@@ -110,7 +110,7 @@ def test_every_record_that_cannot_be_processed_is_in_the_topic_once(kafka: str, 
 
 
 def test_without_a_topic_records_are_skipped_and_there_is_no_other_producer() -> None:
-    desk = Desk(dead_letter="")
+    desk = DeadLetterCluster(dead_letter="")
     desk.run(10 * SECOND)
     assert desk.of(HandlerFailed) != []
     assert desk.letters() == []
@@ -119,13 +119,13 @@ def test_without_a_topic_records_are_skipped_and_there_is_no_other_producer() ->
 
 def test_a_topic_that_is_not_there_is_refused(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ModelError) as caught:
-        Desk(dead_letter="letters")
+        DeadLetterCluster(dead_letter="letters")
     assert caught.value.code == "no_topic"
     assert str(caught.value) == snapshot
 
 
 def test_the_commit_waits_for_the_letter() -> None:
-    desk = Desk()
+    desk = DeadLetterCluster()
     desk.run(5 * SECOND)
     cluster = desk.cluster
     sent = desk.books()[0]
@@ -153,7 +153,7 @@ def test_the_commit_waits_for_the_letter() -> None:
 
 def test_a_crash_between_letter_and_commit_makes_a_second_letter() -> None:
     # An automatic commit comes with a poll, up to 5 s later.
-    desk = Desk(commit="auto")
+    desk = DeadLetterCluster(commit="auto")
     desk.run(9 * SECOND)
     newest = desk.step(RecordDeadLettered)
     before = desk.letters()
@@ -174,7 +174,7 @@ def test_a_crash_between_letter_and_commit_makes_a_second_letter() -> None:
 
 
 def test_a_crash_while_the_letter_is_under_way_leaves_it_unknown_and_in_the_topic() -> None:
-    desk = Desk()
+    desk = DeadLetterCluster()
     desk.run(5 * SECOND)
     cluster = desk.cluster
     sent = desk.books()[0]
@@ -199,7 +199,7 @@ def test_a_letter_that_cannot_be_sent_has_its_record_read_again_and_nothing_is_l
     snapshot: SnapshotAssertion,
 ) -> None:
     # Without retries (the default up to 2.0) the first refusal is told to the application.
-    desk = Desk(kafka="2.0", retries=1, retry_pause_us=20 * MS)
+    desk = DeadLetterCluster(kafka="2.0", retries=1, retry_pause_us=20 * MS)
     desk.run(5 * SECOND)
     cluster = desk.cluster
     while desk.step(RecordsSent).client != LETTERS:
@@ -223,7 +223,7 @@ def test_a_letter_that_cannot_be_sent_has_its_record_read_again_and_nothing_is_l
 
 
 def test_who_ends_in_order_waits_for_the_letter_and_commits() -> None:
-    desk = Desk()
+    desk = DeadLetterCluster()
     desk.run(5 * SECOND)
     sent = desk.books()[0]
     while desk.books()[0] == sent:
@@ -238,8 +238,8 @@ def test_who_ends_in_order_waits_for_the_letter_and_commits() -> None:
     assert sorted(desk.letters()) == desk.expected()
 
 
-def test_a_paused_process_hears_of_no_letter() -> None:
-    desk = Desk()
+def test_a_paused_process_learns_of_no_letter() -> None:
+    desk = DeadLetterCluster()
     cluster = desk.cluster
     assert 5_000 not in cluster.nodes()
     desk.run(5 * SECOND)
@@ -256,7 +256,7 @@ def test_a_paused_process_hears_of_no_letter() -> None:
 
 @pytest.mark.parametrize("how", ["cut", "lag"])
 def test_a_fault_of_a_members_links_is_one_of_its_letters_too(how: str) -> None:
-    desk = Desk()
+    desk = DeadLetterCluster()
     cluster = desk.cluster
     desk.run(5 * SECOND)
     sent = desk.books()[0]
@@ -276,8 +276,8 @@ def test_a_fault_of_a_members_links_is_one_of_its_letters_too(how: str) -> None:
 
 
 @pytest.mark.parametrize("at", spread_sample([30 * MS, 2, 900], 2))
-def test_a_keyframe_in_the_middle_of_a_letter_goes_on_as_before(at: int) -> None:
-    desk = Desk()
+def test_a_keyframe_in_the_middle_of_a_letter_continues_as_before(at: int) -> None:
+    desk = DeadLetterCluster()
     desk.run(5 * SECOND)
     cluster = desk.cluster
     sent = desk.books()[0]
@@ -313,7 +313,7 @@ def test_a_keyframe_in_the_middle_of_a_letter_goes_on_as_before(at: int) -> None
 
 
 def test_both_clients_are_down_with_their_process() -> None:
-    desk = Desk()
+    desk = DeadLetterCluster()
     cluster = desk.cluster
     desk.run(5 * SECOND)
     cluster.crash(M0)
@@ -323,7 +323,7 @@ def test_both_clients_are_down_with_their_process() -> None:
 
 
 def test_a_new_process_waits_for_metadata_before_it_can_say_what_became_of_a_letter() -> None:
-    desk = Desk()
+    desk = DeadLetterCluster()
     cluster = desk.cluster
     desk.run(5 * SECOND)
     cluster.crash(M0)
@@ -339,7 +339,7 @@ def test_a_new_process_waits_for_metadata_before_it_can_say_what_became_of_a_let
 
 
 def test_of_several_records_of_a_partition_the_first_is_gone_back_to() -> None:
-    desk = Desk()
+    desk = DeadLetterCluster()
     desk.run(10 * SECOND)
     consumer = desk.cluster.consumers["g/0"]
     consumer.delivered((("t-0", 49, 1), ("t-0", 149, 1), ("t-1", 99, 2)))

@@ -29,7 +29,7 @@ NEVER_AGAIN: dict[str, ConfigValue] = {"retries": 0}
 
 
 @dataclass
-class Seen:
+class DeliveryCounts:
     """Counts at the end."""
 
     sent: int
@@ -141,7 +141,7 @@ class Run:
     def leader_pauses(self) -> "Run":
         return self.inject("gc_pause", "leader(orders-0)", 15_000).wait(20)
 
-    def end(self) -> Seen:
+    def end(self) -> DeliveryCounts:
         cluster = self.cluster
         self.board.heal("all")
         cluster.stop_producers()
@@ -151,7 +151,7 @@ class Run:
         cluster.close()
         assert cluster.query.unexpected_violations() == 0
         query = cluster.query
-        return Seen(
+        return DeliveryCounts(
             query.sent(), query.acked(), query.failed(), query.unknown(), query.acked_lost(), query.duplicates(),
             query.reordered(), query.leo(P), epoch,
         )  # fmt: skip
@@ -178,7 +178,7 @@ def test_acks_0_loses_with_the_connection() -> None:
     assert seen.in_log < seen.sent
 
 
-def test_acks_0_hears_of_no_error() -> None:
+def test_acks_0_learns_of_no_error() -> None:
     seen = Run("0", {}, topic={"max.message.bytes": 100}).wait(1).end()
     assert (seen.acked, seen.in_log) == (seen.sent, 0)
     assert seen.sent > 0
@@ -195,7 +195,7 @@ def test_acks_1_loses_what_only_a_leader_had_that_is_replaced() -> None:
     assert "L" in Run("1", dict(NEVER_AGAIN)).leader_pauses().end().letters
 
 
-def test_acks_1_without_retries_and_a_lost_ack_tells_of_failures_that_are_none() -> None:
+def test_acks_1_without_retries_and_a_lost_ack_reports_failures_that_are_none() -> None:
     seen = Run("1", dict(NEVER_AGAIN)).ack_lost().end()
     assert seen.letters == "S"
     assert seen.unknown > 0
@@ -318,7 +318,7 @@ def test_a_leader_that_has_forgotten_the_batches_before_the_last_takes_them_agai
     assert "L" not in seen.letters
 
 
-def test_only_a_delivery_timeout_tells_an_idempotent_producer_of_failures_that_are_none() -> None:
+def test_only_a_delivery_timeout_reports_an_idempotent_producer_of_failures_that_are_none() -> None:
     run = Run("all", {"delivery.timeout.ms": 2_100})
     seen = run.ack_lost().end()
     assert seen.letters == "S"
@@ -349,7 +349,7 @@ def test_with_a_minimum_of_one_the_last_replica_is_waited_for() -> None:
     assert seen.letters in ("", "S")
 
 
-def test_an_unclean_election_loses_and_the_producer_goes_on_in_a_new_epoch_behind_the_gap() -> None:
+def test_an_unclean_election_loses_and_the_producer_continues_in_a_new_epoch_behind_the_gap() -> None:
     run = alone(min_isr=1, unclean=True)
     run.inject("crash", "broker(1)").wait(60)
     before = run.cluster.query.acked()

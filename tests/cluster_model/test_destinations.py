@@ -62,7 +62,7 @@ def test_turn_and_turn_about(kafka: str) -> None:
 
 
 @pytest.mark.parametrize("kafka", EVERY_TURN)
-def test_records_handed_over_together_take_turns_too(kafka: str) -> None:
+def test_records_passed_together_take_turns_too(kafka: str) -> None:
     rig = rig_of(kafka=kafka, config=EVERY_TURN[kafka], batch=10)
     rig.make_all()
     assert sorted(count for _partition, count in sent(rig)) == [2, 2, 3, 3]
@@ -155,7 +155,7 @@ def test_who_ignores_keys_sends_one_key_anywhere(settings: dict[str, Any]) -> No
     assert rig.keys.placed == ()
 
 
-def test_records_handed_over_together_go_each_by_its_key() -> None:
+def test_records_passed_together_go_each_by_its_key() -> None:
     rig = rig_of(batch=1_000, keys=400)
     rig.make_all()
     counts = dict(sent(rig))
@@ -267,7 +267,7 @@ def test_what_keys_are_is_gone_back_on_with_everything_else() -> None:
     {"batch": 3, "keys": 50, "config": {"batch.size": 0}}, {"config": {"batch.size": 700, "linger.ms": 20}},
     {"config": {"batch.size": 700, "linger.ms": 20, "partitioner.availability.timeout.ms": 1}},
 ])  # fmt: skip
-def test_a_cluster_that_goes_back_goes_on_the_same(producer: dict[str, Any]) -> None:
+def test_a_cluster_that_goes_back_continues_the_same(producer: dict[str, Any]) -> None:
     cluster = cluster_of(ProducerSpec("p", "t", 3_000, **producer))
     cluster.run(SECOND)
     early = cluster.save()

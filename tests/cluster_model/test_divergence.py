@@ -14,7 +14,7 @@ def elected_again() -> LeaderRig:
     return rig
 
 
-def test_who_read_another_epoch_to_its_end_is_told_where_this_one_has_it() -> None:
+def test_who_read_another_epoch_to_its_end_is_reported_where_this_one_has_it() -> None:
     rig = elected_again()
     for offset, last_epoch, parted in (
         (12, 1, (1, 10)),
@@ -29,7 +29,7 @@ def test_who_read_another_epoch_to_its_end_is_told_where_this_one_has_it() -> No
         assert bool(data.records.extents) is (parted is None)
 
 
-def test_who_tells_no_epoch_reads_on_from_wherever_it_is() -> None:
+def test_who_reports_no_epoch_reads_on_from_wherever_it_is() -> None:
     data = elected_again().read(12)
     assert data is not None
     assert (data.error, data.diverging, data.records.start, data.records.end) == (0, None, 12, 15)

@@ -107,7 +107,7 @@ def test_a_sleeper_that_lost_count_would_be_seen(monkeypatch: pytest.MonkeyPatch
 
 @settings(max_examples=sample_count(3, 8))
 @given(seed=st.integers(0, 1 << 30), place=st.integers(0, 99))
-def test_keyframes_of_sleepers_change_nothing_and_go_on_as_the_first_time(seed: int, place: int) -> None:
+def test_keyframes_of_sleepers_change_nothing_and_continue_as_the_first_time(seed: int, place: int) -> None:
     spec, plan = drawn(seed)
     digests = go_on(Cluster.build(spec, seed), plan)
     place %= len(plan)

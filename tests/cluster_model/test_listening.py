@@ -51,7 +51,7 @@ def test_before_3_5_it_takes_them_in_silently_until_it_knows_its_partitions(vers
 
 
 @pytest.mark.parametrize("version", ["1.0", "3.9"])
-def test_a_broker_of_zookeeper_answers_before_it_was_told_anything(version: str) -> None:
+def test_a_broker_of_zookeeper_answers_before_it_was_notified_anything(version: str) -> None:
     assert life(restarted(version, "zookeeper")) == [(CLOSED, False), (OPEN, False)]
 
 

@@ -17,7 +17,7 @@ from cluster_model.protocol.events import (
     TopicConfigChanged,
 )
 from cluster_model.snapshots import pack, unpack
-from tests.cluster_model.desk import Desk, desk, one_controller
+from tests.cluster_model.desk import ClusterDriver, desk, one_controller
 
 SOON: dict[str, Any] = {"log.retention.check.interval.ms": 1_000, "log.initial.task.delay.ms": 500}
 
@@ -27,7 +27,7 @@ def _planes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cluster_model.cluster.make_plane", one_controller)
 
 
-def configure(at: Desk, topic: str, **given: Any) -> None:
+def configure(at: ClusterDriver, topic: str, **given: Any) -> None:
     """Commit a topic's settings, and tell every broker."""
     overrides = {name.replace("_", "."): value for name, value in given.items()}
     at.topics.configure(topic, overrides, at.cluster.now_us)
@@ -35,7 +35,7 @@ def configure(at: Desk, topic: str, **given: Any) -> None:
         broker.configure_topic(topic, overrides)
 
 
-def refused(at: Desk) -> set[str]:
+def refused(at: ClusterDriver) -> set[str]:
     return {event.error for event in at.cluster.drain() if isinstance(event, ProduceRefused)}
 
 
@@ -210,7 +210,7 @@ def test_a_throttle_begins_and_ends() -> None:
 
 
 @pytest.mark.slow
-def test_keyframes_keep_the_settings_of_their_instant() -> None:
+def test_keyframes_keep_the_settings_of_their_time() -> None:
     at = desk()
     at.run(1)
     early = pack(at.cluster.save())
@@ -220,7 +220,7 @@ def test_keyframes_keep_the_settings_of_their_instant() -> None:
     late = pack(at.cluster.save())
     at.run(2)
     end = at.cluster.digest()
-    twin = Desk(at.cluster.twin())
+    twin = ClusterDriver(at.cluster.twin())
     for packed, min_isr, segment, fetchers, active in (
         (late, 2, 5_000, 2, True), (early, 1, 1 << 30, 1, False), (late, 2, 5_000, 2, True),
     ):  # fmt: skip

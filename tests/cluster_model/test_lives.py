@@ -65,7 +65,7 @@ def ends(cluster: Cluster) -> list[tuple[int, str, str]]:
 
 
 @pytest.mark.parametrize("kafka", ["3.3", "3.9", "4.1"])
-def test_a_controller_that_leads_resigns_and_ends_when_it_hears_of_another(kafka: str) -> None:
+def test_a_controller_that_leads_resigns_and_ends_when_it_learns_of_another(kafka: str) -> None:
     cluster = build(kafka)
     cluster.run(10 * SECOND)
     cluster.drain()
@@ -108,7 +108,7 @@ def test_a_controller_alone_ends_at_once() -> None:
     assert cluster.plane.active() == 1001
 
 
-def test_a_controller_that_hears_of_nobody_ends_after_five_seconds() -> None:
+def test_a_controller_that_learns_of_nobody_ends_after_five_seconds() -> None:
     cluster = build()
     cluster.run(10 * SECOND)
     cluster.crash(1002)
@@ -262,7 +262,7 @@ def test_an_ensemble_in_the_dark_forgets_nothing_it_acknowledged() -> None:
 
 @pytest.mark.parametrize(("stop", "closed"), [("power_loss", False), ("crash", True)])
 @pytest.mark.parametrize("node", [PRODUCER, MEMBER, 1002])
-def test_nobody_is_told_of_a_power_loss(stop: str, closed: bool, node: int) -> None:
+def test_a_power_loss_sends_no_notification(stop: str, closed: bool, node: int) -> None:
     cluster = build()
     cluster.run(10 * SECOND + 1)
     network = cluster.network

@@ -61,7 +61,7 @@ def test_looking_on_leaves_no_mark() -> None:
     assert watched.save().network == alone.save().network
 
 
-def test_a_fetch_that_waits_tells_its_offset_and_how_long_it_may_wait() -> None:
+def test_a_fetch_that_waits_reports_its_offset_and_how_long_it_may_wait() -> None:
     cluster = Cluster.build(spec(), 1)
     cluster.run(2 * SECOND)
     found = wire(cluster, 2)
@@ -70,7 +70,7 @@ def test_a_fetch_that_waits_tells_its_offset_and_how_long_it_may_wait() -> None:
     assert {each.follower for each in inflight_fetches(cluster, ONE)} == {2, 3}
 
 
-def test_a_reply_tells_what_it_brings() -> None:
+def test_a_reply_reports_what_it_brings() -> None:
     cluster = Cluster.build(spec(SLOW), 5)
     brought = []
     while not brought:
@@ -82,7 +82,7 @@ def test_a_reply_tells_what_it_brings() -> None:
 
 
 @pytest.mark.parametrize(("link", "state"), [((3, 1), "request_cut"), ((1, 3), "reply_cut")])
-def test_dropped_packets_are_told(link: tuple[int, int], state: str) -> None:
+def test_dropped_packets_are_reported(link: tuple[int, int], state: str) -> None:
     cluster = Cluster.build(spec(SLOW), 5)
     cluster.run(2 * SECOND)
     cluster.cut(*link, fault=1)
@@ -94,7 +94,7 @@ def test_dropped_packets_are_told(link: tuple[int, int], state: str) -> None:
     assert wire(cluster, 3).state in ("waits", "request", "reply")
 
 
-def test_a_leader_that_stands_still_holds_requests_up_and_one_without_power_loses_them() -> None:
+def test_a_leader_that_pauses_holds_requests_up_and_one_without_power_loses_them() -> None:
     cluster = Cluster.build(spec(SLOW), 5)
     cluster.run(2 * SECOND)
     cluster.pause(1)
@@ -137,7 +137,7 @@ def transactional() -> Cluster:
     return cluster
 
 
-def test_markers_and_transactions_are_told_as_the_log_has_them() -> None:
+def test_markers_and_transactions_are_reported_as_the_log_has_them() -> None:
     cluster = transactional()
     leader = next(each for each in lane_marks(cluster.cluster_state, ONE, 0, 1 << 40) if each.broker == 1)
     log = cluster.cluster_state.replica(ONE, 1).log

@@ -21,7 +21,7 @@ P = "orders-0"
 SECOND = 1_000_000
 
 
-class Stage:
+class ExternalClientStage:
     """A cluster, and whoever is outside of it."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Stage:
 
 
 def test_a_batch_is_kept_as_it_came_and_found_by_who_reads() -> None:
-    stage = Stage()
+    stage = ExternalClientStage()
     stage.write(b"one")
     epoch_branch = stage.cluster.epoch_branches[P].by_id[0]
     assert epoch_branch.payload(0)[17:20] == b"one"
@@ -71,7 +71,7 @@ def test_a_batch_is_kept_as_it_came_and_found_by_who_reads() -> None:
 
 
 def test_its_links_have_no_latency_but_what_faults_add() -> None:
-    stage = Stage()
+    stage = ExternalClientStage()
     before = stage.cluster.now_us
     token = stage.write(b"one", acks=1, span_us=0)
     assert stage.answers[token].log_offset == 0
@@ -84,7 +84,7 @@ def test_its_links_have_no_latency_but_what_faults_add() -> None:
 
 
 def test_the_same_bytes_after_a_refusal_are_a_retry_and_not_new_records() -> None:
-    stage = Stage()
+    stage = ExternalClientStage()
     followers = [broker for broker in (1, 2, 3) if broker != stage.leader]
     for broker in followers:
         stage.cluster.crash(broker)
@@ -102,14 +102,14 @@ def test_the_same_bytes_after_a_refusal_are_a_retry_and_not_new_records() -> Non
 
 
 def test_the_same_bytes_twice_without_a_failure_are_two_batches() -> None:
-    stage = Stage()
+    stage = ExternalClientStage()
     stage.write(b"same")
     stage.write(b"same")
     assert stage.told(RecordsAcked) == [(RecordsAcked, 0, 2), (RecordsAcked, 2, 2)]
 
 
 def test_an_idempotent_batch_that_comes_again_is_acknowledged_once() -> None:
-    stage = Stage()
+    stage = ExternalClientStage()
     first = stage.write(b"x", pid=9, sequence=0)
     again = stage.write(b"x", pid=9, sequence=0)
     assert stage.answers[first].log_offset == stage.answers[again].log_offset == 0
@@ -119,8 +119,8 @@ def test_an_idempotent_batch_that_comes_again_is_acknowledged_once() -> None:
     assert stage.told(RecordsFailed) == [(RecordsFailed, 2, 2)]
 
 
-def test_who_hangs_up_is_told_nothing_and_what_became_of_its_records_is_unknown() -> None:
-    stage = Stage()
+def test_who_hangs_up_learns_nothing_and_what_became_of_its_records_is_unknown() -> None:
+    stage = ExternalClientStage()
     token = stage.write(b"x", span_us=0)
     stage.cluster.external_clients.drop([token])
     stage.run(SECOND)
@@ -133,7 +133,7 @@ def test_who_hangs_up_is_told_nothing_and_what_became_of_its_records_is_unknown(
 
 @pytest.mark.parametrize(("acks", "outcome"), [(-1, RecordsUnknown), (0, RecordsAcked)])
 def test_a_broker_that_dies_breaks_every_connection(acks: int, outcome: type[Any]) -> None:
-    stage = Stage()
+    stage = ExternalClientStage()
     leader = stage.leader
     for broker in (1, 2, 3):
         if broker != leader:
@@ -148,7 +148,7 @@ def test_a_broker_that_dies_breaks_every_connection(acks: int, outcome: type[Any
 
 
 def test_a_keyframe_has_the_outside_too() -> None:
-    stage = Stage()
+    stage = ExternalClientStage()
     cluster = stage.cluster
     stage.write(b"one")
     flying = stage.write(b"two", span_us=0)

@@ -44,7 +44,7 @@ def test_a_keyframe_has_them_and_those_who_look_see_them() -> None:
     outside.send_request(1, "shop", InitProducerIdRequest(0, "till"))
     kept = cluster.save()
     cluster.load(before)
-    force = cluster.checker.anomalies.excuses
+    force = cluster.checker.anomalies.allowed_anomalies
     assert (outside.settings.readers, force.why_lost("app", "orders-0")) == ({}, "")
     cluster.load(kept)
     assert force.why_lost("app", "orders-0") == "acks=1"

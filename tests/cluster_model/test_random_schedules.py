@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.kernel.rng import RandomStream
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 from tests.support.breadth import sample_count
 
 pytestmark = pytest.mark.slow
@@ -20,9 +20,9 @@ def synced_pairs_that_differ(kafka: str, schedule: int) -> int:
     A follower hears of the newest decision before each fetch, so nobody follows a leader of the past: what is left to
     chance is who leads, how far each had got, and that those in between hear of some epochs only later.
     """
-    hands = Hands(kafka)
+    hands = HandSteppedCluster(kafka)
     hands.cluster.trace.set_observer(lambda _event: None, {})  # the logs themselves are compared here
-    hands.tell(1, 2, 3)
+    hands.notify(1, 2, 3)
     draw = RandomStream(schedule, "schedule")
     for _step in range(STEPS):
         choice = draw.below(10)
@@ -39,7 +39,7 @@ def synced_pairs_that_differ(kafka: str, schedule: int) -> int:
     return sum(_synced_and_different(hands, leader, follower) for follower in (1, 2, 3) if follower != leader)
 
 
-def _synced_and_different(hands: Hands, leader: int, follower: int) -> int:
+def _synced_and_different(hands: HandSteppedCluster, leader: int, follower: int) -> int:
     hands.do("deliver", broker=follower)
     for _round in range(8):
         hands.do("fetch", follower=follower)

@@ -127,7 +127,7 @@ class Run:
 
 @settings(max_examples=sample_count(8, max(20, settings.default.max_examples // 5)))
 @given(kafka=KAFKA, seed=st.integers(0, 99), schedule=SCHEDULES, early=st.integers(0, 999), late=st.integers(0, 999))
-def test_from_any_event_on_a_run_goes_on_as_it_did(
+def test_from_any_event_on_a_run_continues_as_it_did(
     kafka: tuple[str, str | None], seed: int, schedule: list[tuple[int, Action]], early: int, late: int
 ) -> None:
     def fresh() -> Run:

@@ -254,7 +254,7 @@ def test_answers_that_waited_count_although_their_time_is_over() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_member_that_was_thrown_out_hears_of_it_when_it_wakes(protocol: str) -> None:
+def test_a_member_that_was_thrown_out_learns_of_it_when_it_wakes(protocol: str) -> None:
     short = {"session.timeout.ms": 10_000, "max.poll.interval.ms": 300_000}
     cluster = build(
         "4.0",

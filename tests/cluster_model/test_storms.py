@@ -54,7 +54,7 @@ def holds(found: Storm) -> None:
 
 
 @pytest.mark.parametrize(("kafka", "mode", "combined"), PLANES)
-def test_a_storm_takes_nothing_that_acks_all_promised(kafka: str, mode: str, combined: int) -> None:
+def test_a_storm_takes_nothing_that_acks_all_guaranteed(kafka: str, mode: str, combined: int) -> None:
     # Of the cluster that the next test looks at it has three anyway.
     for seed in (
         range(3) if EVENING or (kafka, combined) == ("3.9", 0) else [(PLANES.index((kafka, mode, combined)) + 1) % 2]
@@ -64,7 +64,7 @@ def test_a_storm_takes_nothing_that_acks_all_promised(kafka: str, mode: str, com
 
 @pytest.mark.evening
 @pytest.mark.parametrize(("kafka", "mode", "combined"), PLANES)
-def test_many_storms_take_nothing_that_acks_all_promised(kafka: str, mode: str, combined: int) -> None:
+def test_many_storms_take_nothing_that_acks_all_guaranteed(kafka: str, mode: str, combined: int) -> None:
     for seed in range(3, 30):
         holds(storm(kafka, mode, combined, seed))
 

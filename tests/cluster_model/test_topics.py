@@ -19,7 +19,7 @@ from cluster_model.protocol.events import (
     ReplicaDeleted,
 )
 from cluster_model.snapshots import pack, unpack
-from tests.cluster_model.desk import SECOND, Desk, desk, one_controller, own, spec_of
+from tests.cluster_model.desk import SECOND, ClusterDriver, desk, one_controller, own, spec_of
 
 MODES = pytest.mark.parametrize(
     ("kafka", "mode"), [("0.10.2", None), ("2.6", None), ("3.9", "zookeeper"), ("4.1", None)]
@@ -31,11 +31,11 @@ def _planes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cluster_model.cluster.make_plane", one_controller)
 
 
-def of(desk: Desk, kind: type[Any]) -> list[Any]:
+def of(desk: ClusterDriver, kind: type[Any]) -> list[Any]:
     return [event for event in desk.cluster.drain() if isinstance(event, kind)]
 
 
-def books(desk: Desk) -> tuple[int, int, int]:
+def books(desk: ClusterDriver) -> tuple[int, int, int]:
     query = desk.cluster.query
     return (query.acked_lost(), query.missing(), query.violations())
 
@@ -125,7 +125,7 @@ def test_a_client_that_missed_the_deletion_takes_the_new_topics_lower_epochs() -
     assert at.cluster.query.leo("orders-0") > 100
 
 
-def test_who_waits_at_a_deleted_partition_is_told_that_there_is_none() -> None:
+def test_who_waits_at_a_deleted_partition_learns_that_there_is_none() -> None:
     at = desk(producer={"delivery.timeout.ms": 8_000, "request.timeout.ms": 2_000, "linger.ms": 0})
     at.run(1)
     at.cluster.pause(2)  # nothing is committed: produces wait
@@ -319,7 +319,9 @@ def test_a_broker_that_was_down_finds_strays(kafka: str, mode: str | None) -> No
 @pytest.mark.parametrize(
     ("kafka", "mode", "keeps"), [("2.6", None, True), ("3.9", "zookeeper", True), ("4.1", None, False)]
 )
-def test_an_old_log_under_a_new_topics_name_is_told_by_the_topic_id(kafka: str, mode: str | None, keeps: bool) -> None:
+def test_an_old_log_under_a_new_topics_name_is_reported_by_the_topic_id(
+    kafka: str, mode: str | None, keeps: bool
+) -> None:
     at = desk(kafka, mode)
     at.run(2)
     at.cluster.crash(3)
@@ -391,7 +393,7 @@ def test_what_was_lost_before_its_topic_was_deleted_stays_lost() -> None:
     assert at.cluster.query.acked_lost() == lost
 
 
-def test_what_reached_nobody_is_told_although_its_topic_is_gone() -> None:
+def test_what_reached_nobody_is_reported_although_its_topic_is_gone() -> None:
     at = desk(acks="0")
     at.run(2)
     at.cluster.crash(1)
@@ -404,7 +406,7 @@ def test_what_reached_nobody_is_told_although_its_topic_is_gone() -> None:
     assert (finding.kind, finding.cause, finding.count) == ("lost", "acks-0-unplaced", at.cluster.query.acked_lost())
 
 
-def busy(at: Desk, until: float = 0) -> None:
+def busy(at: ClusterDriver, until: float = 0) -> None:
     """A life with a bit of everything, each thing at its time."""
     for second, act in (
         (2, lambda: at.create("late", (2, 3, 4), (4, 1, 2))),
@@ -426,7 +428,7 @@ def busy(at: Desk, until: float = 0) -> None:
     at.cluster.run(18 * SECOND)
 
 
-def seen(at: Desk) -> tuple[Any, ...]:
+def seen(at: ClusterDriver) -> tuple[Any, ...]:
     cluster = at.cluster
     logs = [cluster.log_view(name, 0, 1 << 40) for name in cluster.cluster_state.records]
     holders = [(name, tuple(there)) for name, there in cluster.cluster_state.replicas.items()]
@@ -435,7 +437,7 @@ def seen(at: Desk) -> tuple[Any, ...]:
 
 @pytest.mark.slow
 @MODES
-def test_keyframes_restore_the_partitions_and_replicas_of_their_instant(kafka: str, mode: str | None) -> None:
+def test_keyframes_restore_the_partitions_and_replicas_of_their_time(kafka: str, mode: str | None) -> None:
     straight = desk(kafka, mode)
     busy(straight)
     at = desk(kafka, mode)
@@ -447,7 +449,7 @@ def test_keyframes_restore_the_partitions_and_replicas_of_their_instant(kafka: s
     expected = seen(at)
     assert expected == seen(straight), "saving leaves no mark, and the same is done twice in the same way"
 
-    twin = Desk(at.cluster.twin())
+    twin = ClusterDriver(at.cluster.twin())
     for place in (3, 0, 2):
         before, packed = kept[place]
         twin.cluster.load(unpack(packed)[0])

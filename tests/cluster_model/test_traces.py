@@ -14,7 +14,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.errors import ModelError
-from tests.cluster_model.hands import Hands
+from tests.cluster_model.hands import HandSteppedCluster
 from tests.cluster_model.tracing import CASES, WIDTH, as_text, run
 from tests.support.golden import GoldenFile
 
@@ -154,12 +154,12 @@ def test_the_files_are_as_wide_as_a_terminal() -> None:
 @pytest.mark.parametrize(("kafka", "joins"), [("1.0", True), ("1.1", False), ("3.9", False)])
 def test_joining_the_isr_needs_the_start_of_the_leaders_epoch_since_1_1(kafka: str, joins: bool) -> None:
     """A new leader's HW is stale; a follower at that HW may lack committed records above it."""
-    hands = Hands(kafka, config={"unclean.leader.election.enable": True})
-    hands.tell(A, B, C)
+    hands = HandSteppedCluster(kafka, config={"unclean.leader.election.enable": True})
+    hands.notify(A, B, C)
     hands.append(A, "r0", "r1")
     hands.fetch(B)
     hands.do("shrink_isr", broker=A, out=[C])
-    hands.lead(B, tell=(B, C))
+    hands.lead(B, notify=(B, C))
     assert hands.state(B)["hw"] == 0
     hands.do("fetch_send", follower=C)
     hands.do("fetch_serve", follower=C)
@@ -170,8 +170,8 @@ def test_joining_the_isr_needs_the_start_of_the_leaders_epoch_since_1_1(kafka: s
 
 
 def test_a_stale_decision_is_refused_and_an_older_one_can_be_delivered_first() -> None:
-    hands = Hands("3.9")
-    hands.tell(A, B, C)
+    hands = HandSteppedCluster("3.9")
+    hands.notify(A, B, C)
     hands.do("elect", leader=B)
     hands.do("elect", leader=C)
     assert hands.do("deliver", broker=A, epoch=1) == ""
@@ -182,7 +182,7 @@ def test_a_stale_decision_is_refused_and_an_older_one_can_be_delivered_first() -
 
 
 def test_a_senseless_step_says_what_is_wrong(snapshot: SnapshotAssertion) -> None:
-    hands = Hands("3.9")
+    hands = HandSteppedCluster("3.9")
     for verb, params, code in (
         ("append", {"broker": 9}, "no_replica"),
         ("deliver", {"broker": 1, "epoch": 7}, "no_decision"),

@@ -133,7 +133,7 @@ def test_a_reader_of_committed_data_sees_whole_transactions_in_order_or_nothing(
     ends = [transaction.end for transaction in storm.transactions]
     assert ends.count("transaction_committed") > 20
     query = storm.cluster.query
-    assert query.undone() == query.leaked() == query.acked_lost() == query.violations() == 0
+    assert query.acked_aborted() == query.aborted_committed() == query.acked_lost() == query.violations() == 0
     assert all(query.lso(name) == query.hw(name) for name in ("t-0", "t-1"))
 
 

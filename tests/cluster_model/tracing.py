@@ -35,7 +35,7 @@ WIDTH: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RunTrace:
     """A trace that was run."""
 
     session: ManualSession
@@ -68,10 +68,10 @@ def playbook_of(name: str, kafka: str) -> Playbook:
 
 
 @cache
-def run(name: str, kafka: str) -> Told:
+def run(name: str, kafka: str) -> RunTrace:
     """Run it to its end."""
     session = ManualSession.start(playbook_of(name, kafka))
-    return Told(session, session.finish())
+    return RunTrace(session, session.finish())
 
 
 def as_text(name: str, kafka: str) -> str:

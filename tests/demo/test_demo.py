@@ -48,7 +48,7 @@ def test_the_chapters_are_bundled_playbooks() -> None:
     assert {name for chapter in CHAPTERS for name in chapter.playbooks} <= set(names())
 
 
-def test_it_tells_what_was_lost_why_and_where_to_look(
+def test_it_reports_what_was_lost_why_and_where_to_look(
     requests: list[Report], capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
     assert demo(Path("reports/demo")) == 0

@@ -26,7 +26,7 @@ def test_a_digest_is_the_same_everywhere(slices: str, hash_seed: str) -> None:
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_from_any_moment_on_a_run_goes_on_as_it_did(name: str) -> None:
+def test_from_any_moment_on_a_run_continues_as_it_did(name: str) -> None:
     cluster = build(name)
     kept = []
     # In other stages of a transaction each.

@@ -31,18 +31,18 @@ def test_each_generation_is_one_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_from_any_moment_on_a_run_goes_on_as_it_did(name: str) -> None:
+def test_from_any_moment_on_a_run_continues_as_it_did(name: str) -> None:
     cluster = build(name)
     kept = []
     for moment in spread_sample((1, 2, 4, 7, 10), 2):
         cluster.run(moment * (SECOND + 37_123))
         kept.append(pack(cluster.save()))
     cluster.run(END)
-    expected = (cluster.digest(), cluster.view(), [cluster.query.undone(), cluster.query.leaked()])
+    expected = (cluster.digest(), cluster.view(), [cluster.query.acked_aborted(), cluster.query.aborted_committed()])
     ends = [event for event in cluster.drain() if isinstance(event, TransactionCommitted | TransactionAborted)]
     assert len(ends) > 20
     twin = cluster.twin()
     for packed in kept:
         twin.load(unpack(packed)[0])
         twin.run(END)
-        assert (twin.digest(), twin.view(), [twin.query.undone(), twin.query.leaked()]) == expected
+        assert (twin.digest(), twin.view(), [twin.query.acked_aborted(), twin.query.aborted_committed()]) == expected

@@ -138,7 +138,7 @@ def type_here(command: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
-def test_the_readme_tells_something_to_type() -> None:
+def test_the_readme_reports_something_to_type() -> None:
     assert len(MADE) >= 2
     assert len(RUN) >= 6
     assert len(list(commands(TOUR))) > 20

@@ -35,7 +35,7 @@ def test_it_is_short_and_shows_a_test_early() -> None:
     assert "def test_" in "\n".join(TEXT.splitlines()[:40])
 
 
-def test_the_first_picture_plays_for_half_a_minute_and_stands_still_for_who_asks() -> None:
+def test_the_first_picture_plays_for_half_a_minute_and_pauses_for_who_asks() -> None:
     drawn = (ROOT / "docs" / "media" / "story.svg").read_text(encoding="utf-8")
     frames = len(re.findall(r"@keyframes", drawn))
     assert frames >= 5
@@ -46,7 +46,7 @@ def test_the_first_picture_plays_for_half_a_minute_and_stands_still_for_who_asks
     assert "<script" not in drawn
 
 
-def test_the_loss_is_told_as_the_program_tells_it() -> None:
+def test_the_loss_is_reported_as_the_program_reports_it() -> None:
     playbook = playbook_of("kip-101-loss")
     (finding,) = start_session(playbook).finish().findings
     assert finding.sentence in SPOKEN

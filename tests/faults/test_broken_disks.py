@@ -40,7 +40,7 @@ def test_an_idle_broker_halts_at_its_next_checkpoint(snapshot: SnapshotAssertion
     assert [(event.node, event.detail) for event in told(cluster, NodeDown)] == snapshot
 
 
-def test_a_follower_halts_too_and_acks_all_goes_on(
+def test_a_follower_halts_too_and_acks_all_continues(
     cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "full_disk", "broker(3)")
@@ -125,7 +125,7 @@ def test_what_retention_deletes_makes_room() -> None:
 # --- read-only and gone ---------------------------------------------------------------------------------------------
 
 
-def test_reads_go_on_until_a_write_ends_it(snapshot: SnapshotAssertion) -> None:
+def test_reads_continue_until_a_write_ends_it(snapshot: SnapshotAssertion) -> None:
     cluster = quiet()
     board = board_of(cluster)
     probe = Probe(cluster, 901)

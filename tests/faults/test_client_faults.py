@@ -79,7 +79,7 @@ def test_faults_have_their_targets(
     assert board.active() == ()
 
 
-def test_a_client_that_is_down_or_paused_is_struck_no_more(
+def test_a_client_that_is_down_or_paused_is_affected_no_more(
     cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "crash", "client(checkout)")
@@ -202,7 +202,7 @@ def test_a_consumer_whose_application_throws_is_down_and_can_be_started() -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fault", "node"), covering_cases(CATALOGUE, [CHECKOUT, BILLING_0, 3_002, ADMIN]))
-def test_every_fault_tells_what_it_would_do_to_a_client(
+def test_every_fault_reports_what_it_would_do_to_a_client(
     cluster: Cluster, board: FaultInjector, fault: str, node: int
 ) -> None:
     before = board.impact_sentence(fault, node)

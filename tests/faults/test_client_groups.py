@@ -40,7 +40,7 @@ def settle(cluster: Cluster, board: FaultInjector) -> None:
 def test_a_storm_rebalances_again_and_again_until_it_is_over(protocol: str, how: str) -> None:
     cluster, board = started(**PROTOCOLS[protocol])
     before = cluster.query.generation("billing")
-    inject(board, "rejoin_storm", ALL, how=how)
+    inject(board, "rejoin_storm", ALL, method=how)
     cluster.run(12 * SECOND + 31 * SECOND)
     downs = [event for event in cluster.drain() if isinstance(event, NodeDown)]
     assert [event.node for event in downs] == [f"billing/{turn % 3}" for turn in range(7)]
@@ -76,12 +76,12 @@ def test_gaps_may_be_drawn() -> None:
     assert 12 <= len(gaps) <= 30
 
 
-def test_who_is_held_or_down_is_passed_over() -> None:
+def test_a_node_that_is_held_or_down_is_passed_over() -> None:
     cluster, board = started()
     inject(board, "gc_pause", "client(billing/0)")
     inject(board, "crash", "client(billing/1)")
     cluster.drain()
-    inject(board, "rejoin_storm", ALL, how="restart")
+    inject(board, "rejoin_storm", ALL, method="restart")
     cluster.run(30 * SECOND)
     assert [event.node for event in cluster.drain() if isinstance(event, NodeDown)] == ["billing/2"]
     assert not cluster.is_up(BILLING_1)
@@ -109,7 +109,7 @@ def test_static_members_close_without_leaving(snapshot: SnapshotAssertion) -> No
     assert whole(cluster) == []
 
 
-def test_who_is_in_no_group_cannot_storm(snapshot: SnapshotAssertion) -> None:
+def test_a_node_that_is_in_no_group_cannot_storm(snapshot: SnapshotAssertion) -> None:
     _cluster, board = started(group={"coordinated": False})
     with pytest.raises(FaultError) as caught:
         inject(board, "rejoin_storm", ALL)
@@ -127,7 +127,7 @@ def failures(cluster: Cluster) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
 def test_the_former_owner_of_an_id_is_fenced(kafka: str, mode: str) -> None:
     cluster, board = started(kafka=kafka, mode=mode, group=STATIC)
-    inject(board, "duplicate_instance", "client(billing/2)", of="client(billing/0)")
+    inject(board, "duplicate_instance", "client(billing/2)", member="client(billing/0)")
     cluster.run(25 * SECOND)
     assert failures(cluster) == [("billing/0", "FencedInstanceIdException")]
     assert (cluster.is_up(BILLING_0), cluster.is_up(BILLING_2)) == (False, True)
@@ -137,16 +137,16 @@ def test_the_former_owner_of_an_id_is_fenced(kafka: str, mode: str) -> None:
     assert cluster.query.members("billing") == 3
 
 
-def test_who_is_about_to_end_as_fenced_when_it_heals_starts_as_soon_as_it_has() -> None:
+def test_a_node_that_is_about_to_end_as_fenced_when_it_heals_starts_as_soon_as_it_has() -> None:
     """The word of it and the end of the fault fall into one microsecond, in this order; the process ends after both."""
     fenced_us = 0
     for _turn in range(2):
         cluster, board = started(group=STATIC)
-        inject(board, "duplicate_instance", "client(billing/2)", of="client(billing/0)")
+        inject(board, "duplicate_instance", "client(billing/2)", member="client(billing/0)")
         if fenced_us:
             cluster.run(fenced_us - 1)
             cluster.drain()
-            inject(board, "duplicate_instance", "client(billing/1)", 1, of="client(billing/0)")
+            inject(board, "duplicate_instance", "client(billing/1)", 1, member="client(billing/0)")
         cluster.run(fenced_us or 25 * SECOND)
         events = cluster.drain()
         fenced_us = next(event.at_us for event in events if isinstance(event, ConsumerFailed))
@@ -159,7 +159,7 @@ def test_who_is_about_to_end_as_fenced_when_it_heals_starts_as_soon_as_it_has() 
 
 def test_by_the_consumer_protocol_the_newcomer_is_refused(snapshot: SnapshotAssertion) -> None:
     cluster, board = started(kafka="4.0", group={**STATIC, "config": MODERN})
-    action = Action("inject", "duplicate_instance", "client(billing/2)", {"of": "client(billing/0)"})
+    action = Action("inject", "duplicate_instance", "client(billing/2)", {"member": "client(billing/0)"})
     assert board.predict_action(action).sentence == snapshot
     board.inject(action)
     cluster.run(25 * SECOND)
@@ -172,7 +172,7 @@ def test_by_the_consumer_protocol_the_newcomer_is_refused(snapshot: SnapshotAsse
 
 def test_a_target_that_another_fault_holds_down_stays_down_and_has_its_own_id_again() -> None:
     cluster, board = started(group=STATIC)
-    inject(board, "duplicate_instance", "client(billing/2)", of="client(billing/0)")
+    inject(board, "duplicate_instance", "client(billing/2)", member="client(billing/0)")
     cluster.run(14 * SECOND)
     inject(board, "crash", "client(billing/2)")
     board.heal("duplicate_instance")
@@ -184,8 +184,8 @@ def test_a_target_that_another_fault_holds_down_stays_down_and_has_its_own_id_ag
 
 def test_two_claims_overlap_and_the_later_one_counts() -> None:
     cluster, board = started(group=STATIC)
-    first = inject(board, "duplicate_instance", "client(billing/2)", of="client(billing/0)")
-    second = inject(board, "duplicate_instance", "client(billing/2)", of="client(billing/1)")
+    first = inject(board, "duplicate_instance", "client(billing/2)", member="client(billing/0)")
+    second = inject(board, "duplicate_instance", "client(billing/2)", member="client(billing/1)")
     claimed = cluster.clients.faults.instance
     assert claimed(BILLING_2) == "till"
     board.heal(str(second))
@@ -208,14 +208,14 @@ def test_two_claims_overlap_and_the_later_one_counts() -> None:
 def test_an_id_must_be_somebody_elses(group: dict[str, Any], of: str, code: str, snapshot: SnapshotAssertion) -> None:
     _cluster, board = started(group=group)
     with pytest.raises(FaultError) as caught:
-        inject(board, "duplicate_instance", "client(billing/2)", of=of)
+        inject(board, "duplicate_instance", "client(billing/2)", member=of)
     assert caught.value.code == code
     assert str(caught.value) == snapshot
 
 
 def test_a_keyframe_in_the_middle_holds_all_of_it() -> None:
     cluster, board = started(group=STATIC)
-    inject(board, "duplicate_instance", "client(billing/2)", of="client(billing/0)")
+    inject(board, "duplicate_instance", "client(billing/2)", member="client(billing/0)")
     inject(board, "rejoin_storm", "client(billing/1)", gaps="random")
     cluster.run(13 * SECOND)
     saved = cluster.save(), board.save()

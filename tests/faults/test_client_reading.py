@@ -224,7 +224,7 @@ def test_records_are_skipped(group: dict[str, Any], params: dict[str, Any], low:
     assert whole(cluster) == []
 
 
-def test_a_poisoned_record_fails_whoever_reads_it() -> None:
+def test_a_poisoned_record_fails_a_node_that_reads_it() -> None:
     def skipped(target: str) -> set[tuple[str, int]]:
         cluster, board = started(group={"members": 1} if target == FIRST else {})
         inject(board, "failing_handler", target, percent=10 * PERCENT, poison=True)
@@ -236,7 +236,7 @@ def test_a_poisoned_record_fails_whoever_reads_it() -> None:
 
 def test_a_record_that_fails_at_times_is_tried_until_it_passes() -> None:
     cluster, board = started()
-    inject(board, "failing_handler", ALL, percent=5 * PERCENT, then="retry", pause=100 * MS)
+    inject(board, "failing_handler", ALL, percent=5 * PERCENT, reaction="retry", pause=100 * MS)
     until(cluster, lambda: cluster.query.reread("billing") > 50, 30 * SECOND)
     assert failed(cluster.drain()) == []
     assert cluster.query.reread("billing") > 50
@@ -248,7 +248,7 @@ def test_a_record_that_fails_at_times_is_tried_until_it_passes() -> None:
 
 def test_a_poisoned_record_blocks_its_partition_for_ever() -> None:
     cluster, board = started()
-    inject(board, "failing_handler", ALL, percent=2 * PERCENT, poison=True, then="retry", pause=SECOND)
+    inject(board, "failing_handler", ALL, percent=2 * PERCENT, poison=True, reaction="retry", pause=SECOND)
     cluster.run(30 * SECOND)
     stuck = [cluster.query.committed("billing", f"orders-{number}") for number in range(4)]
     abandoned = [event for event in told(cluster, RecordsAbandoned) if event.by == "handler failed"]
@@ -264,7 +264,7 @@ def test_a_poisoned_record_blocks_its_partition_for_ever() -> None:
 @pytest.mark.parametrize("commit", ["auto", "sync"])
 def test_an_exception_that_kills_loses_nothing(commit: str) -> None:
     cluster, board = started(group={"commit": commit})
-    inject(board, "failing_handler", FIRST, percent=5 * PERCENT, then="crash")
+    inject(board, "failing_handler", FIRST, percent=5 * PERCENT, reaction="crash")
     cluster.run(20 * SECOND)
     (died,) = told(cluster, ConsumerFailed)
     assert (died.client, died.error) == ("billing/0", THROWN)
@@ -277,7 +277,7 @@ def test_an_exception_that_kills_loses_nothing(commit: str) -> None:
 @pytest.mark.parametrize("commit", ["auto", "sync"])
 def test_an_exception_that_closes_commits_what_was_not_processed(commit: str) -> None:
     cluster, board = started(group={"commit": commit, "processing_us": 40 * MS})
-    inject(board, "failing_handler", ALL, percent=5 * PERCENT, then="close")
+    inject(board, "failing_handler", ALL, percent=5 * PERCENT, reaction="close")
     until(cluster, lambda: all(each.failed for each in cluster.consumers.values()), 30 * SECOND)
     cluster.run(cluster.now_us + 2 * SECOND)
     assert {event.client for event in told(cluster, ConsumerFailed)} == {"billing/0", "billing/1", "billing/2"}
@@ -286,9 +286,9 @@ def test_an_exception_that_closes_commits_what_was_not_processed(commit: str) ->
     assert (cluster.query.abandoned("billing") > 0) is (commit == "auto")
 
 
-def test_healing_starts_only_who_has_ended_by_it() -> None:
+def test_healing_starts_only_a_node_that_has_ended_by_it() -> None:
     cluster, board = started()
-    inject(board, "failing_handler", FIRST, percent=5 * PERCENT, then="crash")
+    inject(board, "failing_handler", FIRST, percent=5 * PERCENT, reaction="crash")
     crash = inject(board, "crash", "client(billing/1)")
     cluster.run(20 * SECOND)
     board.heal("failing_handler")
@@ -300,7 +300,7 @@ def test_healing_starts_only_who_has_ended_by_it() -> None:
 def closing(**how: Any) -> tuple[Cluster, FaultInjector]:
     """The first member's handler has thrown, and it is at its last commit: its coordinator is paused."""
     cluster, board = started(**how)
-    inject(board, "failing_handler", FIRST, percent=5 * PERCENT, then="close")
+    inject(board, "failing_handler", FIRST, percent=5 * PERCENT, reaction="close")
     until(cluster, lambda: bool(cluster.consumers["billing/0"].failed), 60 * SECOND, 100)
     inject(board, "gc_pause", "coordinator(billing)", 3 * SECOND)
     cluster.run(cluster.now_us + SECOND)
@@ -309,7 +309,7 @@ def closing(**how: Any) -> tuple[Cluster, FaultInjector]:
 
 
 @pytest.mark.parametrize(("protocol", "loaded"), covering_cases(["classic", "consumer"], [False, True]))
-def test_who_is_still_closing_when_it_heals_starts_as_soon_as_it_has_ended(protocol: str, loaded: bool) -> None:
+def test_a_node_that_is_still_closing_when_it_heals_starts_as_soon_as_it_has_ended(protocol: str, loaded: bool) -> None:
     modern = {"config": {"auto.offset.reset": "earliest", "group.protocol": "consumer"}}
     cluster, board = closing(kafka="4.0", group=modern if protocol == "consumer" else {})
     board.heal("failing_handler")
@@ -324,7 +324,7 @@ def test_who_is_still_closing_when_it_heals_starts_as_soon_as_it_has_ended(proto
     assert whole(cluster) == []
 
 
-def test_who_was_told_to_end_while_it_was_closing_stays_down() -> None:
+def test_a_node_that_was_notified_to_end_while_it_was_closing_stays_down() -> None:
     cluster, board = closing()
     inject(board, "clean_shutdown", FIRST)
     board.heal("failing_handler")
@@ -337,8 +337,8 @@ def test_who_was_told_to_end_while_it_was_closing_stays_down() -> None:
 @pytest.mark.parametrize("then", ["crash", "close"])
 def test_two_handler_faults_of_one_member_heal_each_for_itself(then: str) -> None:
     cluster, board = started()
-    first = inject(board, "failing_handler", FIRST, percent=PERCENT, then="skip")
-    second = inject(board, "failing_handler", FIRST, percent=20 * PERCENT, then=then)
+    first = inject(board, "failing_handler", FIRST, percent=PERCENT, reaction="skip")
+    second = inject(board, "failing_handler", FIRST, percent=20 * PERCENT, reaction=then)
 
     def troubles() -> list[str]:
         return [each.then for each in cluster.consumers["billing/0"].handling.faults]
@@ -364,7 +364,7 @@ def test_two_handler_faults_of_one_member_heal_each_for_itself(then: str) -> Non
 def test_failing_records_go_to_the_dead_letter_topic(then: str) -> None:
     cluster, board = started(group={"dead_letter": "letters", "retries": 1})
     assert cluster.query.leo("letters-0") == 0
-    inject(board, "failing_handler", ALL, percent=20 * PERCENT, then=then)
+    inject(board, "failing_handler", ALL, percent=20 * PERCENT, reaction=then)
     cluster.run(30 * SECOND)
     low, high = (20, 65) if then == "usual" else (160, 240)
     assert low < cluster.query.leo("letters-0") < high
@@ -374,10 +374,10 @@ def test_failing_records_go_to_the_dead_letter_topic(then: str) -> None:
 
 
 @pytest.mark.parametrize(("commit", "then"), covering_cases(["transaction", "sync"], ["retry", "crash", "skip"]))
-def test_who_reads_processes_and_writes_does_it_again(commit: str, then: str) -> None:
+def test_a_node_that_reads_processes_and_writes_does_it_again(commit: str, then: str) -> None:
     audit = GroupSpec("audit", ("bills",), config={"isolation.level": "read_committed"}, coordinated=False)
     cluster, board = started(group={"output_topic": "bills", "commit": commit}, more=(audit,))
-    inject(board, "failing_handler", ALL, percent=PERCENT, then=then, pause=50 * MS)
+    inject(board, "failing_handler", ALL, percent=PERCENT, reaction=then, pause=50 * MS)
     cluster.run(16 * SECOND)
     skipped = len(failed(cluster.drain()))
     settle(cluster, board)
@@ -397,11 +397,11 @@ def test_what_cannot_be_is_refused(snapshot: SnapshotAssertion) -> None:
     _cluster, board = started(group={"commit": "handed_off"})
     for then in ("retry", "crash", "close"):
         with pytest.raises(FaultError) as caught:
-            inject(board, "failing_handler", ALL, then=then)
+            inject(board, "failing_handler", ALL, reaction=then)
         assert caught.value.code == "hands_records_off"
         assert str(caught.value) == snapshot
     with pytest.raises(FaultError) as caught:
-        inject(board, "failing_handler", ALL, then="dead_letter")
+        inject(board, "failing_handler", ALL, reaction="dead_letter")
     assert caught.value.code == "no_dead_letter_topic"
     assert str(caught.value) == snapshot
     with pytest.raises(FaultError) as caught:
@@ -415,7 +415,7 @@ def test_what_cannot_be_is_refused(snapshot: SnapshotAssertion) -> None:
 )
 def test_a_keyframe_in_the_middle_holds_all_of_it(then: str, poison: bool) -> None:
     cluster, board = started(group={"retries": 1, "processing_us": 10 * MS})
-    inject(board, "failing_handler", ALL, percent=5 * PERCENT, then=then, poison=poison)
+    inject(board, "failing_handler", ALL, percent=5 * PERCENT, reaction=then, poison=poison)
     cluster.run(12 * SECOND)
     saved = cluster.save(), board.save()
 

@@ -94,7 +94,7 @@ def _budget(examples: int) -> Any:
 @_budget(sample_count(2, 8))
 @given(st.data())
 @pytest.mark.parametrize("plane", ["kraft", "zookeeper"])
-def test_promises_are_kept_under_any_mix(plane: str, data: st.DataObject) -> None:
+def test_guarantees_are_kept_under_any_mix(plane: str, data: st.DataObject) -> None:
     blows = data.draw(_strategy(plane, _names(plane, damaging=False)))
     _survives(plane, blows, promises=True)
 
@@ -102,7 +102,7 @@ def test_promises_are_kept_under_any_mix(plane: str, data: st.DataObject) -> Non
 @_budget(sample_count(2, 40))
 @given(st.data())
 @pytest.mark.parametrize("plane", list(PLANES) if EVENING else ["old"])
-def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> None:
+def test_guarantees_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> None:
     blows = data.draw(_strategy(plane, _names(plane, damaging=False)))
     _survives(plane, blows, promises=True)
 
@@ -110,6 +110,6 @@ def test_promises_are_kept_under_many_mixes(plane: str, data: st.DataObject) -> 
 @_budget(sample_count(2, 25))
 @given(st.data())
 @pytest.mark.parametrize("plane", ["kraft", "zookeeper"])
-def test_books_are_settled_whatever_disks_lose(plane: str, data: st.DataObject) -> None:
+def test_statistics_are_settled_whatever_disks_lose(plane: str, data: st.DataObject) -> None:
     blows = data.draw(_strategy(plane, _names(plane, damaging=True)))
     _survives(plane, blows, promises=False)

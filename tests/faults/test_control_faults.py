@@ -187,12 +187,12 @@ def test_only_the_active_controller_can_lose_the_office(kafka: str, mode: str, s
     ("how", "kafka", "mode"),
     covering_cases(["crash", "pause", "partition"], [("3.9", "kraft"), ("0.11", "zookeeper"), ("2.8", "zookeeper")]),
 )
-def test_without_a_majority_nothing_is_decided_and_records_go_on(kafka: str, mode: str, how: str) -> None:
+def test_without_a_majority_nothing_is_decided_and_records_continue(kafka: str, mode: str, how: str) -> None:
     cluster, board = started(kafka, mode)
     first = FIRST_CONTROLLER if mode == "kraft" else FIRST_ZOOKEEPER
     leader = "controller 1001" if mode == "kraft" else "zookeeper 3"
-    told = board.predict_action(Action("inject", "quorum_loss", params={"how": how}))
-    inject(board, "quorum_loss", "", how=how)
+    told = board.predict_action(Action("inject", "quorum_loss", params={"method": how}))
+    inject(board, "quorum_loss", "", method=how)
     (injected,) = of(run_for(cluster, 1), FaultInjected)
     assert leader in injected.target
     assert injected.target in told.sentence
@@ -214,7 +214,7 @@ def test_without_a_majority_nothing_is_decided_and_records_go_on(kafka: str, mod
         assert cluster.query.acked_lost() == 0
 
 
-def test_the_seed_draws_who_is_struck_besides_the_leader() -> None:
+def test_the_seed_draws_who_is_affected_besides_the_leader() -> None:
     struck = set()
     for seed in range(1, 9):
         cluster, board = started("3.9", "kraft", seed)
@@ -223,7 +223,7 @@ def test_the_seed_draws_who_is_struck_besides_the_leader() -> None:
     assert struck == {"controller 1001, controller 1002", "controller 1001, controller 1003"}
 
 
-def test_only_as_many_as_it_still_takes_are_struck() -> None:
+def test_only_as_many_as_it_still_takes_are_affected() -> None:
     cluster, board = started("3.9", "kraft")
     inject(board, "crash", "controller(1002)")
     inject(board, "quorum_loss", "")
@@ -243,7 +243,7 @@ def test_a_target_that_a_majority_can_spare_is_refused(snapshot: SnapshotAsserti
 
 def test_a_member_that_was_started_meanwhile_is_not_started_again_by_healing() -> None:
     cluster, board = started("3.9", "kraft")
-    inject(board, "quorum_loss", "", how="crash")
+    inject(board, "quorum_loss", "", method="crash")
     inject(board, "restart", "controller(1001)")
     inject(board, "crash", "controller(1001)")
     board.heal("quorum_loss")
@@ -254,7 +254,7 @@ def test_a_member_that_was_started_meanwhile_is_not_started_again_by_healing() -
 
 def test_a_partition_of_members_is_mended_though_they_died_meanwhile() -> None:
     cluster, board = started("3.9", "kraft")
-    inject(board, "quorum_loss", "", how="partition")
+    inject(board, "quorum_loss", "", method="partition")
     inject(board, "crash", "controllers")
     inject(board, "restart", "controllers")
     board.heal("all")
@@ -301,11 +301,11 @@ def test_a_zookeeper_broker_keeps_each_request_waiting(kafka: str) -> None:
     # One request is under way at a time, so each that comes before this one makes it later by as much.
     assert late - prompt > SECOND
     assert until_followed(kafka, "zookeeper", {"delay": 0}, heal_at=9 * SECOND) >= 9 * SECOND
-    assert until_followed(kafka, "zookeeper", {"delay": 0, "what": "cache"}) == prompt
+    assert until_followed(kafka, "zookeeper", {"delay": 0, "requests": "cache"}) == prompt
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
-def test_heartbeats_go_on_while_nothing_is_taken_up(kafka: str, mode: str) -> None:
+def test_heartbeats_continue_while_nothing_is_taken_up(kafka: str, mode: str) -> None:
     cluster, board = started(kafka, mode)
     inject(board, "stale_metadata", "broker(1)")
     inject(board, "session_expiry", "broker(2)")
@@ -318,9 +318,9 @@ def test_heartbeats_go_on_while_nothing_is_taken_up(kafka: str, mode: str) -> No
     assert cluster.brokers[1].states["orders-1"] == cluster.brokers[5].states["orders-1"]
 
 
-def test_a_broker_whose_cache_is_stale_leads_as_it_is_told() -> None:
+def test_a_broker_whose_cache_is_stale_leads_as_it_is_reported() -> None:
     cluster, board = started("2.8", "zookeeper")
-    inject(board, "stale_metadata", "broker(2)", what="cache")
+    inject(board, "stale_metadata", "broker(2)", requests="cache")
     inject(board, "session_expiry", "broker(1)")
     run_for(cluster, 2 * SECOND)
     leadership = cluster.cluster_state.replicas["orders-0"][2].leadership
@@ -334,7 +334,7 @@ def test_a_broker_whose_cache_is_stale_leads_as_it_is_told() -> None:
 def test_only_zookeeper_mode_has_a_cache_of_its_own(snapshot: SnapshotAssertion) -> None:
     _cluster, board = started("3.9", "kraft")
     with pytest.raises(FaultError) as caught:
-        inject(board, "stale_metadata", "broker(2)", what="cache")
+        inject(board, "stale_metadata", "broker(2)", requests="cache")
     assert caught.value.code == "no_cache_in_kraft"
     assert str(caught.value) == snapshot
     assert board.active() == ()
@@ -378,7 +378,7 @@ def test_a_controller_in_the_same_process_replays_the_log_for_itself() -> None:
     assert settled(cluster, board) == []
 
 
-def test_a_broker_that_is_told_nothing_cannot_come_up_until_it_is() -> None:
+def test_a_broker_that_learns_nothing_cannot_come_up_until_it_is() -> None:
     cluster, board = started("3.9", "kraft")
     inject(board, "stale_metadata", "broker(3)")
     inject(board, "crash", "broker(3)")
@@ -432,8 +432,8 @@ def test_what_waits_goes_back_with_its_cluster(kafka: str, mode: str) -> None:
 )
 def test_of_two_that_hold_metadata_each_heals_alone(kafka: str, mode: str, what: str) -> None:
     cluster, board = started(kafka, mode)
-    first = inject(board, "stale_metadata", "broker(3)", what=what)
-    second = inject(board, "stale_metadata", "broker(3)", what=what)
+    first = inject(board, "stale_metadata", "broker(3)", requests=what)
+    second = inject(board, "stale_metadata", "broker(3)", requests=what)
     inject(board, "session_expiry", "broker(1)")
     run_for(cluster, SECOND)
     board.heal(str(first))
@@ -450,9 +450,9 @@ def test_of_two_that_hold_metadata_each_heals_alone(kafka: str, mode: str, what:
 )
 def test_of_two_that_take_the_majority_each_heals_alone(kafka: str, mode: str, how: str) -> None:
     cluster, board = started(kafka, mode)
-    first = inject(board, "quorum_loss", "", how="partition")
+    first = inject(board, "quorum_loss", "", method="partition")
     # Those that hear nobody still run, so that a second fault can strike the members again.
-    second = inject(board, "quorum_loss", "", how=how)
+    second = inject(board, "quorum_loss", "", method=how)
     run_for(cluster, 15 * SECOND)
     board.heal(str(first))
     run_for(cluster, 5 * SECOND)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 ERAS = pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper"), ("0.10.2", "zookeeper")])
 
 
-class Told:
+class RecordedCluster:
     """A cluster with everything rare that it told."""
 
     def __init__(self, cluster: Cluster) -> None:
@@ -49,11 +49,11 @@ class Told:
         self.cluster.run(self.cluster.now_us + int(settle * SECOND))
 
 
-def busy(second: float = 5, **era: Any) -> Told:
-    return Told(begun(int(second * SECOND), busy_cluster, **era)[0])
+def busy(second: float = 5, **era: Any) -> RecordedCluster:
+    return RecordedCluster(begun(int(second * SECOND), busy_cluster, **era)[0])
 
 
-def lines(told: Told, broker: int, partition: str = "orders-0") -> Any:
+def lines(told: RecordedCluster, broker: int, partition: str = "orders-0") -> Any:
     return told.cluster.brokers[broker].replicas[partition]
 
 
@@ -107,7 +107,7 @@ def test_another_leader_has_a_whole_copy() -> None:
     assert told.cluster.query.acked_lost() == 0
 
 
-def test_who_is_elected_with_a_damaged_copy_makes_it_missing_and_is_blamed(snapshot: SnapshotAssertion) -> None:
+def test_a_node_that_is_elected_with_a_damaged_copy_makes_it_missing_and_is_blamed(snapshot: SnapshotAssertion) -> None:
     told = busy()
     inject(told.board, "corrupt_batch", "broker(2)", partition="orders-0", offset=10)
     assert told.cluster.query.missing() == 0
@@ -122,7 +122,7 @@ def test_who_is_elected_with_a_damaged_copy_makes_it_missing_and_is_blamed(snaps
 # --- a follower that has yet to fetch it
 
 
-def behind(**era: Any) -> Told:
+def behind(**era: Any) -> RecordedCluster:
     """Broker 3 was down, and the leader's last batch was damaged meanwhile; it is back."""
     told = busy(**era)
     inject(told.board, "crash", "broker(3)")
@@ -167,7 +167,7 @@ def test_it_asks_once_in_a_back_off() -> None:
 
 
 def test_before_0_10_2_a_corrupt_batch_ends_the_fetcher_thread(snapshot: SnapshotAssertion) -> None:
-    told = Told(_one_leader("0.10.1"))
+    told = RecordedCluster(_one_leader("0.10.1"))
     told.run(5)
     inject(told.board, "crash", "broker(3)")
     told.run(20)
@@ -179,7 +179,7 @@ def test_before_0_10_2_a_corrupt_batch_ends_the_fetcher_thread(snapshot: Snapsho
     assert found.by == "follower"
     assert found.detail == snapshot
     assert told.cluster.query.isr("a-0") == told.cluster.query.isr("b-0") == [1, 2]
-    newer = Told(_one_leader("0.10.2"))
+    newer = RecordedCluster(_one_leader("0.10.2"))
     newer.run(5)
     inject(newer.board, "crash", "broker(3)")
     newer.run(20)
@@ -192,7 +192,7 @@ def test_before_0_10_2_a_corrupt_batch_ends_the_fetcher_thread(snapshot: Snapsho
 
 
 def test_an_answer_that_is_cut_to_size_carries_the_damage_too() -> None:
-    told = Told(_one_leader("3.9", **{"replica.fetch.response.max.bytes": 1_000}))
+    told = RecordedCluster(_one_leader("3.9", **{"replica.fetch.response.max.bytes": 1_000}))
     told.run(5)
     inject(told.board, "crash", "broker(3)")
     told.run(20)
@@ -207,7 +207,7 @@ def test_an_answer_that_is_cut_to_size_carries_the_damage_too() -> None:
 
 
 def test_what_is_acknowledged_after_the_damage_is_missing_from_the_first() -> None:
-    told = Told(_one_leader("3.9"))
+    told = RecordedCluster(_one_leader("3.9"))
     told.run(5)
     cluster, log = told.cluster, lines(told, 1, "a-0").log
     before = log.leo
@@ -313,7 +313,7 @@ def test_a_clean_stop_leaves_the_damage_alone() -> None:
 # --- consumers
 
 
-def reader(config: dict[str, int | str | bool]) -> Told:
+def reader(config: dict[str, int | str | bool]) -> RecordedCluster:
     """A group that joins late, and reads from the start."""
     spec = ClusterSpec(
         kafka="3.9",
@@ -324,13 +324,13 @@ def reader(config: dict[str, int | str | bool]) -> Told:
         groups=(GroupSpec("g", ("t",), 1, config=config, coordinated=False),),
     )
     cluster = Cluster.build(spec, 5)
-    told = Told(cluster)
+    told = RecordedCluster(cluster)
     cluster.crash(next(node for node, name in cluster.clients.names.items() if name == "g/0"))
     told.run(10)
     return told
 
 
-def start_reader(told: Told) -> None:
+def start_reader(told: RecordedCluster) -> None:
     told.cluster.restart(next(node for node, name in told.cluster.clients.names.items() if name == "g/0"))
 
 
@@ -345,7 +345,7 @@ def start_reader(told: Told) -> None:
 )
 def test_a_consumer_hands_out_what_comes_before_and_then_throws(config: dict[str, Any], what: str, stops: bool) -> None:
     told = reader(config)
-    inject(told.board, "corrupt_batch", "leader(t-0)", partition="t-0", offset=50, what=what)
+    inject(told.board, "corrupt_batch", "leader(t-0)", partition="t-0", offset=50, field=what)
     (damaged,) = told.of(BatchCorrupted)
     start_reader(told)
     told.run(15)
@@ -388,9 +388,9 @@ def test_the_cleaner_skips_a_log_with_a_corrupt_batch_or_ends(
         producers=tuple(ProducerSpec(f"to-{name}", name, 50 * MS, keys=20) for name in ("a", "b")),
         config={"log.cleaner.backoff.ms": 3_000, "offsets.topic.replication.factor": 9},
     )
-    told = Told(Cluster.build(spec, 5))
+    told = RecordedCluster(Cluster.build(spec, 5))
     told.run(3)
-    inject(told.board, "corrupt_batch", "broker(1)", partition="a-0", what="length")
+    inject(told.board, "corrupt_batch", "broker(1)", partition="a-0", field="length")
     told.run(45)
     (found,) = told.of(CorruptBatchFound)
     assert (found.partition, found.by) == ("a-0", "cleaner")
@@ -427,14 +427,14 @@ def test_what_cannot_be_damaged_is_refused(snapshot: SnapshotAssertion) -> None:
 def test_a_batch_corrupted_twice_is_one_damage_and_a_wrong_length_stays() -> None:
     told = busy()
     for what in ("value", "length", "value"):
-        inject(told.board, "corrupt_batch", "broker(1)", partition="orders-0", offset=10, what=what)
+        inject(told.board, "corrupt_batch", "broker(1)", partition="orders-0", offset=10, field=what)
     inject(told.board, "corrupt_batch", "broker(1)", partition="orders-0", offset=3)
     first, second = lines(told, 1).damages
     assert (first.start <= 3 < first.end, first.kind) == (True, "value")
     assert (second.start <= 10 < second.end, second.kind) == (True, "length")
 
 
-def test_it_tells_beforehand_who_would_come_upon_it(snapshot: SnapshotAssertion) -> None:
+def test_it_predicts_who_would_come_upon_it(snapshot: SnapshotAssertion) -> None:
     told = reader({})
     start_reader(told)
     told.run(20)
@@ -487,7 +487,7 @@ def test_slices_change_nothing(step: int) -> None:
     assert digest(step) == digest(60 * SECOND)
 
 
-def test_the_isr_is_told_of_nothing_but_the_lag() -> None:
+def test_the_isr_learns_of_nothing_but_the_lag() -> None:
     told = behind()
     told.run(30)
     again = [event for event in told.of(IsrChanged, partition="orders-0") if event.at_us > 16 * SECOND]

@@ -92,7 +92,7 @@ def test_a_keyframe_in_the_middle_leads_to_the_same_end() -> None:
     assert [*ends, cluster.digest()] == [ends[0]] * 5
 
 
-def test_a_twin_goes_on_from_a_keyframe() -> None:
+def test_a_twin_continues_from_a_keyframe() -> None:
     cluster = coordinated("3.9", "kraft")
     cluster.run(5 * SECOND)
     cluster.disks.slow(1, 1, MIB, 300 * MS)

@@ -198,7 +198,7 @@ def test_a_short_cut_that_leaves_the_controllers_in_reach_takes_no_broker_down(b
     assert expected(board, "partition", "broker(1)", SECOND, to="controllers").down == (1,)
 
 
-def test_what_would_be_refused_is_not_foretold(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
+def test_what_would_be_refused_is_not_predicted(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
     active = board.cluster.plane.active()
     idle = next(node for node in board.cluster.plane.controllers() if node != active)
     assert (active, idle) == (1001, 1002)

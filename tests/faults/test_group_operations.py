@@ -149,7 +149,7 @@ def test_scopes(snapshot: SnapshotAssertion) -> None:
     assert detail == snapshot
 
 
-def test_a_dry_run_tells_and_commits_nothing(snapshot: SnapshotAssertion) -> None:
+def test_a_dry_run_reports_and_commits_nothing(snapshot: SnapshotAssertion) -> None:
     rig = Rig()
     rig.run(12)
     number = rig.begin("reset_offsets", group="late", topics=("orders:1",), to_offset=1 << 40)
@@ -201,7 +201,7 @@ def test_members_read_from_where_a_reset_has_put_them() -> None:
 
 
 @pytest.mark.parametrize("at_us", spread_sample([0, 2_500, 5_000, 7_500, 12_000, 20_000], 3))
-def test_a_reset_goes_on_from_a_keyframe_and_slices_do_not_matter(at_us: int) -> None:
+def test_a_reset_continues_from_a_keyframe_and_slices_do_not_matter(at_us: int) -> None:
     rig = Rig()
     rig.run(12)
     number = rig.begin("reset_offsets", group="late", topics=("orders",), shift_by=1, execute=True)
@@ -270,7 +270,9 @@ def test_a_coordinator_that_dies_is_looked_for_again() -> None:
     assert set(rig.committed("late").values()) == {9}
 
 
-def test_a_partition_without_a_leader_times_a_reset_out_and_is_told_without_an_end(snapshot: SnapshotAssertion) -> None:
+def test_a_partition_without_a_leader_times_a_reset_out_and_is_reported_without_an_end(
+    snapshot: SnapshotAssertion,
+) -> None:
     rig = Rig()
     rig.run(3)
     assert reset(rig, to_earliest=True, topics=("alone",))[0] == ""
@@ -355,7 +357,7 @@ def test_what_cannot_be_asked(params: dict[str, Value], code: str, snapshot: Sna
 # -- conditions -------------------------------------------------------------------------------------------------------
 
 
-def test_what_conditions_are_told_of_a_group(snapshot: SnapshotAssertion) -> None:
+def test_what_conditions_are_reported_of_a_group(snapshot: SnapshotAssertion) -> None:
     rig = Rig()
     query = rig.cluster.query
     assert query.group_state("billing") == "Dead"

@@ -513,7 +513,7 @@ def test_what_is_expected_of_a_fault_is_one_line_from_the_state_of_things(
     assert board.impact_sentence(fault, node) == snapshot
 
 
-def test_a_key_that_cannot_mean_the_node_strikes_what_the_fault_is_for(cluster: Cluster, board: FaultInjector) -> None:
+def test_a_key_that_cannot_mean_the_node_affects_what_the_fault_is_for(cluster: Cluster, board: FaultInjector) -> None:
     assert board.default_target("quorum_loss", 1) == "controllers"
     assert board.default_target("quorum_loss", FIRST_CONTROLLER) == ""
     assert (board.default_target("crash", 1), board.default_target("majority_ring", 1)) == ("", "brokers")

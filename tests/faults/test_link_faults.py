@@ -66,7 +66,7 @@ def test_a_busy_cluster_is_whole_again_and_nothing_acknowledged_is_lost(
 
 @pytest.mark.parametrize(("kafka", "mode"), MODES)
 @pytest.mark.parametrize("stop", ["crash", "power_loss"])
-def test_a_cluster_that_hears_late_of_the_end_of_a_leader_goes_on_by_its_own_timeouts(
+def test_a_cluster_that_hears_late_of_the_end_of_a_leader_continues_by_its_own_timeouts(
     kafka: str, mode: str, stop: str
 ) -> None:
     cluster, board = begun(4 * SECOND, busy_cluster, kafka=kafka, mode=mode)
@@ -140,7 +140,7 @@ def troubled(cluster: Cluster) -> dict[tuple[int, int], Any]:
     ],
 )
 @pytest.mark.parametrize("fault", ["bandwidth", "loss", "slow_responses", "duplicate_responses", "slow_close"])
-def test_links_are_struck_by_their_ends_and_direction(
+def test_links_are_affected_by_their_ends_and_direction(
     fault: str, params: dict[str, Any], pairs: set[tuple[int, int]]
 ) -> None:
     cluster = busy_cluster()
@@ -323,7 +323,7 @@ def first_word_after_crash(*, late: bool) -> int:
     return next(event.at_us for event in cluster.drain() if isinstance(event, ProduceRefused)) - 6 * SECOND
 
 
-def test_who_is_not_told_of_a_crash_finds_out_by_its_request_timeout() -> None:
+def test_a_node_that_is_not_told_of_a_crash_finds_out_by_its_request_timeout() -> None:
     assert first_word_after_crash(late=False) < 10 * MS
     assert 2_800 * MS <= first_word_after_crash(late=True) <= 3_200 * MS
 
@@ -348,7 +348,7 @@ def test_a_broker_that_comes_back_is_found_again_by_timeouts_long_before_the_new
 
 
 @pytest.mark.parametrize(("kafka", "mode"), MODES)
-def test_when_nobody_is_told_of_a_reset_all_find_out_long_before_the_news(kafka: str, mode: str) -> None:
+def test_when_nobody_learns_of_a_reset_all_find_out_long_before_the_news(kafka: str, mode: str) -> None:
     cluster = busy_cluster(kafka=kafka, mode=mode)
     board = board_of(cluster)
     cluster.run(5 * SECOND)
@@ -439,7 +439,7 @@ def straight() -> str:
 
 
 @pytest.mark.parametrize("middle", [7, 10, 13, 18, 22] if EVENING else [13, 18])
-def test_a_keyframe_from_the_middle_goes_on_as_the_first_time(middle: int) -> None:
+def test_a_keyframe_from_the_middle_continues_as_the_first_time(middle: int) -> None:
     cluster = busy_cluster()
     tell(cluster, until=middle)
     keyframe, boards = unpack(pack(cluster.save()))[0], cluster_boards[cluster]

@@ -276,7 +276,7 @@ def test_the_whole_cluster_dark_goes_back_to_the_beginning_though_all_was_flushe
     assert lost("broker(3)") == lost("all")
 
 
-def test_it_tells_beforehand_whose_records_are_at_stake(snapshot: SnapshotAssertion) -> None:
+def test_it_predicts_whose_records_are_at_stake(snapshot: SnapshotAssertion) -> None:
     cluster = busy_cluster()
     board = board_of(cluster)
     cluster.run(5 * SECOND)

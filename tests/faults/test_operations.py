@@ -214,7 +214,7 @@ def test_without_a_controller_the_client_gives_up_after_a_minute(rig: Rig) -> No
 
 
 @pytest.mark.parametrize("at", spread_sample([12_000, 12_020, 14_000, 17_000, 17_500], 2))
-def test_a_throttled_move_goes_on_from_a_keyframe(rig: Rig, at: int) -> None:
+def test_a_throttled_move_continues_from_a_keyframe(rig: Rig, at: int) -> None:
     cluster, board = rig.cluster, rig.board
     cluster.run(12 * SECOND)
     rig.begin("reassign", partition="orders-0", brokers=(5, 4, 3), throttle=4_000)

@@ -19,7 +19,7 @@ from cluster_model.protocol.events import (
 )
 from faults.declarations.fault import FaultError
 from faults.injector import FaultInjector
-from faults.kinds.process import LOOK_US
+from faults.kinds.process import CHECK_INTERVAL_US
 from tests.faults.rigs import MS, SECOND, backlog, begun, board_of, busy_cluster, inject, unsettled, until_well
 from tests.support.breadth import EVENING, covering_cases
 
@@ -48,7 +48,9 @@ def settle(cluster: Cluster, board: FaultInjector) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fault", "target", "kafka", "mode"), covering_cases(STRUCK, CLUSTERS))
-def test_every_kind_of_process_is_struck_and_all_is_whole_again(kafka: str, mode: str, fault: str, target: str) -> None:
+def test_every_kind_of_process_is_affected_and_all_is_whole_again(
+    kafka: str, mode: str, fault: str, target: str
+) -> None:
     cluster, board = begun(2 * SECOND, busy_cluster, kafka=kafka, mode=mode)
     inject(board, fault, target, **({"thrash": 3 * SECOND} if fault == "out_of_memory" else {}))
     cluster.run(11 * SECOND)
@@ -61,7 +63,7 @@ def test_every_kind_of_process_is_struck_and_all_is_whole_again(kafka: str, mode
 @pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), [("2.8", "zookeeper")])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_servers_of_zookeeper_are_struck_too(kafka: str, mode: str, fault: str) -> None:
+def test_servers_of_zookeeper_are_affected_too(kafka: str, mode: str, fault: str) -> None:
     cluster = busy_cluster(kafka=kafka, mode=mode)
     board = board_of(cluster)
     (leader,) = [view for view in cluster.plane.member_views() if view.role == "leader"]
@@ -80,7 +82,7 @@ def test_a_bounce_ends_in_order_stays_down_and_is_over_by_itself(cluster: Cluste
     assert board.active() == ()
     down, healed, up = told(cluster, NodeDown, NodeUp, FaultHealed)
     assert (down.detail, healed.fault_id, up.kind) == ("shutdown", number, "node_up")
-    assert 3 * SECOND <= up.at_us - down.at_us <= 3 * SECOND + LOOK_US
+    assert 3 * SECOND <= up.at_us - down.at_us <= 3 * SECOND + CHECK_INTERVAL_US
     assert healed.at_us == up.at_us
     assert cluster.query.leader("orders-0") == 2
     assert cluster.query.isr("orders-0") == [1, 2, 3]
@@ -106,7 +108,7 @@ def test_several_bounce_at_once_each_in_its_own_time(cluster: Cluster, board: Fa
     assert downs.keys() == ups.keys()
     assert len(downs) == 4
     assert len(set(downs.values())) > 1
-    assert all(0 <= ups[node] - downs[node] - 2 * SECOND <= LOOK_US for node in downs)
+    assert all(0 <= ups[node] - downs[node] - 2 * SECOND <= CHECK_INTERVAL_US for node in downs)
     (healed,) = [event for event in events if isinstance(event, FaultHealed)]
     assert (healed.fault_id, healed.at_us) == (number, max(ups.values()))
 
@@ -128,7 +130,9 @@ def test_healing_a_bounce_starts_what_is_down_and_what_is_still_ending_as_soon_a
 
 
 @pytest.mark.slow
-def test_who_bounces_and_is_started_by_somebody_else_bounces_no_more(cluster: Cluster, board: FaultInjector) -> None:
+def test_a_node_that_bounces_and_is_started_by_somebody_else_bounces_no_more(
+    cluster: Cluster, board: FaultInjector
+) -> None:
     inject(board, "bounce", "broker(3) + broker(5)", down=30 * SECOND, kill=True)
     inject(board, "restart", "broker(3)")
     assert [view.target for view in board.active()] == ["broker 5"]

@@ -111,7 +111,7 @@ def test_on_a_ring_of_five_each_hears_one_to_each_side(cluster: Cluster, board: 
     assert details(cluster) == {"order": "given", "ring": "broker1,broker2,broker3,broker4,broker5"}
 
 
-def test_the_seed_draws_the_ring_and_the_event_tells_it() -> None:
+def test_the_seed_draws_the_ring_and_the_event_reports_it() -> None:
     rings = set()
     for seed in range(6):
         cluster = busy_cluster(seed)
@@ -251,7 +251,7 @@ def test_by_chance_a_phase_lasts_up_to_twice_as_long() -> None:
 
 
 @pytest.mark.parametrize("after_us", [100 * MS, 400 * MS])
-def test_healing_mends_in_either_phase(cluster: Cluster, board: FaultInjector, after_us: int) -> None:
+def test_healing_fixes_in_either_phase(cluster: Cluster, board: FaultInjector, after_us: int) -> None:
     inject(board, "flapping", "broker(3)", down=300 * MS, up=300 * MS)
     cluster.run(cluster.now_us + after_us)
     assert bool(cuts(cluster)) is (after_us < 300 * MS)

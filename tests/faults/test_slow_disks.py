@@ -88,7 +88,7 @@ def test_two_slow_disks_add_up_and_heal_apart() -> None:
     assert takes() == 0
 
 
-def test_healing_lets_go_on_what_was_being_written_and_what_waited() -> None:
+def test_healing_lets_continue_what_was_being_written_and_what_waited() -> None:
     cluster = quiet()
     board = board_of(cluster)
     inject(board, "slow_disk", "broker(1)", latency=60 * SECOND)
@@ -229,7 +229,7 @@ def test_the_isr_sheds_a_follower_that_cannot_keep_up() -> None:
 @pytest.mark.parametrize(
     ("kafka", "mode"), spread_sample([("3.9", "kraft"), ("4.1", "kraft"), ("2.8", "zookeeper"), ("0.11", None)], 2)
 )
-def test_groups_and_transactions_go_on_over_slow_disks(kafka: str, mode: str | None) -> None:
+def test_groups_and_transactions_continue_over_slow_disks(kafka: str, mode: str | None) -> None:
     cluster = coordinated(kafka, mode or "zookeeper")
     board = board_of(cluster)
     cluster.run(5 * SECOND)
@@ -289,7 +289,7 @@ class Keeper:
 
 
 @pytest.mark.parametrize("how", ["another leader", "no replica"])
-def test_a_coordinator_hears_of_its_pending_writes_before_it_resigns(how: str) -> None:
+def test_a_coordinator_learns_of_its_pending_writes_before_it_resigns(how: str) -> None:
     cluster = quiet()
     broker, keeper = cluster.brokers[1], Keeper()
     broker.hosted.add(keeper)
@@ -345,7 +345,7 @@ def test_a_batch_behind_another_of_its_producer_is_judged_after_it() -> None:
 
 
 @pytest.mark.parametrize("kafka", ["2.3", "3.9"])
-def test_a_leader_without_a_free_thread_hears_of_no_follower(kafka: str) -> None:
+def test_a_leader_without_a_free_thread_learns_of_no_follower(kafka: str) -> None:
     cluster = quiet({"num.io.threads": 1, "replica.lag.time.max.ms": 6_000}, kafka)
     inject(board_of(cluster), "slow_disk", "broker(1)", latency=25 * SECOND)
     cluster.run(3 * SECOND)

@@ -254,7 +254,7 @@ def test_a_partition_that_the_target_does_not_follow_is_refused(snapshot: Snapsh
     assert str(caught.value) == snapshot
 
 
-def test_it_tells_beforehand_whether_the_isr_does_without(snapshot: SnapshotAssertion) -> None:
+def test_it_predicts_whether_the_isr_does_without(snapshot: SnapshotAssertion) -> None:
     cluster = busy_cluster()
     board = board_of(cluster)
     cluster.run(5 * SECOND)
@@ -268,7 +268,7 @@ def test_it_tells_beforehand_whether_the_isr_does_without(snapshot: SnapshotAsse
     assert board.predict_action(Action("inject", "slow_follower", "broker(5)")).sentence == snapshot
 
 
-def test_a_reader_at_a_busy_follower_hears_of_the_hw_when_the_thread_does() -> None:
+def test_a_reader_at_a_busy_follower_learns_of_the_hw_when_the_thread_does() -> None:
     spec = ClusterSpec(
         kafka="3.9",
         mode="kraft",

@@ -50,7 +50,7 @@ def settled(cluster: Cluster, board: FaultInjector) -> list[str]:
 
 @modes
 def test_a_paused_process_takes_nothing_up_until_it_resumes(kafka: str, mode: str, what: str) -> None:
-    cluster, board = behind(kafka, mode, what=what)
+    cluster, board = behind(kafka, mode, requests=what)
     inject(board, "gc_pause", "broker(3)")
     run_for(cluster, 100 * MS)
     before = cluster.brokers[3].save()
@@ -71,10 +71,10 @@ def test_a_paused_process_takes_nothing_up_until_it_resumes(kafka: str, mode: st
 
 @modes
 def test_another_hold_does_not_rouse_a_paused_process(kafka: str, mode: str, what: str) -> None:
-    cluster, board = behind(kafka, mode, what=what, delay=1_500 * MS)
+    cluster, board = behind(kafka, mode, requests=what, delay=1_500 * MS)
     inject(board, "gc_pause", "broker(3)")
     run_for(cluster, 1_500 * MS)
-    inject(board, "stale_metadata", "broker(3)", what=what, delay=100 * MS)
+    inject(board, "stale_metadata", "broker(3)", requests=what, delay=100 * MS)
     assert knows(cluster) == 0
     board.heal("gc_pause")
     run_for(cluster, 40 * SECOND)
@@ -103,7 +103,7 @@ def test_committed_records_do_not_overtake_those_that_wait(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("what", ["all", "cache"])
 def test_requests_do_not_overtake_those_that_wait(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster, board = behind("2.8", "zookeeper", what=what)
+    cluster, board = behind("2.8", "zookeeper", requests=what)
     control: Any = cluster.brokers[3].control
     requests = control.controller_requests
     held = requests._requests if what == "all" else requests._delayed_updates
@@ -125,8 +125,8 @@ def test_requests_do_not_overtake_those_that_wait(what: str, monkeypatch: pytest
 
 
 @modes
-def test_who_dies_in_its_pause_comes_up_with_all_that_was_decided(kafka: str, mode: str, what: str) -> None:
-    cluster, board = behind(kafka, mode, what=what)
+def test_a_node_that_dies_in_its_pause_comes_up_with_all_that_was_decided(kafka: str, mode: str, what: str) -> None:
+    cluster, board = behind(kafka, mode, requests=what)
     inject(board, "gc_pause", "broker(3)")
     board.heal("stale_metadata")
     inject(board, "crash", "broker(3)")
@@ -139,7 +139,7 @@ def test_who_dies_in_its_pause_comes_up_with_all_that_was_decided(kafka: str, mo
 
 @modes
 def test_a_pause_over_healed_metadata_goes_back_with_its_cluster(kafka: str, mode: str, what: str) -> None:
-    cluster, board = behind(kafka, mode, what=what)
+    cluster, board = behind(kafka, mode, requests=what)
     inject(board, "gc_pause", "broker(3)")
     run_for(cluster, 500 * MS)
     board.heal("stale_metadata")
@@ -174,10 +174,10 @@ def test_an_alarm_that_is_set_goes_back_though_nothing_is_held() -> None:
     control.on_committed(control._committed.next_offset, 1, ())
     assert not control._held.delaying
     assert not control._held.nonempty
-    at = control._alarm.at
+    at = control._timer.at
     assert at >= cluster.now_us
     saved = cluster.save()
     cluster.run(10 * SECOND)
-    assert control._alarm.at == -1
+    assert control._timer.at == -1
     cluster.load(saved)
-    assert control._alarm.at == at
+    assert control._timer.at == at

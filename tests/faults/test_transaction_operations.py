@@ -255,7 +255,7 @@ def test_before_3_0_there_is_none_of_it(
 
 
 @pytest.mark.parametrize("slices", [1, 7])
-def test_an_operation_goes_on_from_where_it_was_saved(slices: int) -> None:
+def test_an_operation_continues_from_where_it_was_saved(slices: int) -> None:
     """At any moment between its begin and its end."""
 
     def rig_with_one() -> Rig:
@@ -318,5 +318,5 @@ def story(kafka: str) -> str:
 
 
 @pytest.mark.parametrize("kafka", ["2.8", "3.5", "3.9"])
-def test_what_is_told_of_transactions(kafka: str, golden_file: GoldenFile) -> None:
+def test_what_is_reported_of_transactions(kafka: str, golden_file: GoldenFile) -> None:
     assert story(kafka) == golden_file(GOLDENS / f"transactions@{kafka}.txt")

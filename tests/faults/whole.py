@@ -55,7 +55,7 @@ ELSEWHERE: Final = {
 OWN: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "corrupt_batch": ("random(followers(orders-0))", {"partition": "orders-0"}),
     "zombie_producer": ("client(ledger)", {}),
-    "duplicate_instance": ("client(billing/0)", {"of": "client(billing/1)"}),
+    "duplicate_instance": ("client(billing/0)", {"member": "client(billing/1)"}),
 }
 """Faults whose target or parameters are special."""
 

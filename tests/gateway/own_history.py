@@ -17,7 +17,7 @@ from cluster_model.checker.anomalies.operations import (
     Run,
     Send,
 )
-from tests.gateway.running import Log, Told
+from tests.gateway.running import AckedMessage, Log
 from tests.gateway.stock import TOPIC
 
 LAST: Final = "last"
@@ -27,7 +27,7 @@ LAST: Final = "last"
 class OwnHistory:
     """Of several clients of one topic. A record's value is ``client/number``."""
 
-    def __init__(self, writers: Mapping[str, Log], readers: Mapping[str, Log], last: list[Told]) -> None:
+    def __init__(self, writers: Mapping[str, Log], readers: Mapping[str, Log], last: list[AckedMessage]) -> None:
         self._log_branches: dict[tuple[str, int], dict[int, bytes]] = {}
         self.anomalies = HistoryChecker(self._payload)
         for name, log in writers.items():
@@ -70,7 +70,7 @@ class OwnHistory:
             log_branch = self._log_branch(key, told.offset, told.value)
             self.anomalies.take(Op(name, OK, SEND, (Send(key, name, number, 1, log_branch, told.offset),)))
 
-    def _reads(self, name: str, read: list[Told], manner: str) -> None:
+    def _reads(self, name: str, read: list[AckedMessage], manner: str) -> None:
         for each in read:
             key = f"{TOPIC}-{each.partition}"
             log_branch = self._log_branch(key, each.offset, each.value)

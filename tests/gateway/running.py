@@ -9,7 +9,7 @@ PATIENCE_S = 120.0
 """After which what has not happened never will, however busy the machine is."""
 
 
-class Told(NamedTuple):
+class AckedMessage(NamedTuple):
     """A record that was acknowledged."""
 
     partition: int
@@ -23,9 +23,9 @@ class Log:
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.sent = 0
-        self.acked: list[Told] = []
+        self.acked: list[AckedMessage] = []
         self.failed: list[tuple[bytes, str]] = []
-        self.read: list[Told] = []
+        self.read: list[AckedMessage] = []
         self.notices: list[str] = []
         """Errors that it told its application about, and went on."""
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from spark_report.job import run
 from tests.gateway.running import Log
-from tests.gateway.stock import Asked, read_all, reader, writer
+from tests.gateway.stock import StockClient, read_all, reader, writer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,8 +155,10 @@ def _lose(serve: Serve, enough: Callable[[], None]) -> None:
 
 def _show(acks: str, topic: str, parent: Path, harm: Callable[[Serve, Callable[[], None]], None]) -> Shown:
     with _serving(topic, parent) as serve:
-        writing = writer(Asked(LIBRARY, serve.bootstrap, "shop", acks))
-        reading = [reader(Asked(LIBRARY, serve.bootstrap, f"billing-{number}", group="billing")) for number in range(2)]
+        writing = writer(StockClient(LIBRARY, serve.bootstrap, "shop", acks))
+        reading = [
+            reader(StockClient(LIBRARY, serve.bootstrap, f"billing-{number}", group="billing")) for number in range(2)
+        ]
 
         def enough() -> None:
             """Until the producer was told of many more."""

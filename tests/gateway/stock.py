@@ -12,13 +12,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 
-from tests.gateway.running import PATIENCE_S, Running, Told
+from tests.gateway.running import PATIENCE_S, AckedMessage, Running
 
 TOPIC = "orders"
 RETRY_MS = 50
 
 
-class Asked(NamedTuple):
+class StockClient(NamedTuple):
     """Whose client, and what it does."""
 
     library: str
@@ -36,36 +36,36 @@ class Asked(NamedTuple):
         return self.bootstrap.split(",")
 
 
-def writer(asked: Asked) -> Running:
+def writer(asked: StockClient) -> Running:
     """Sends records, each of a value of its own, until it is stopped, and then waits for what is under way."""
     return Running(lambda running: _WRITERS[asked.library](asked, running), asked.partition)
 
 
-def reader(asked: Asked) -> Running:
+def reader(asked: StockClient) -> Running:
     """A member of a group that reads from the beginning, and commits."""
     return Running(lambda running: _READERS[asked.library](asked, running), asked.partition)
 
 
-def read_all(bootstrap: str, partitions: int) -> list[Told]:
+def read_all(bootstrap: str, partitions: int) -> list[AckedMessage]:
     """What a fresh client of no group finds, from the beginning of each partition to its end."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "client.id": "last", "group.id": "last", "log_level": 0})
     ends = {number: consumer.get_watermark_offsets(TopicPartition(TOPIC, number), PATIENCE_S)[1]
             for number in range(partitions)}  # fmt: skip
     consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(partitions)])
-    found: list[Told] = []
+    found: list[AckedMessage] = []
     deadline = time.monotonic() + PATIENCE_S
     while any(ends.values()):
         assert time.monotonic() < deadline, f"not read to the end: {ends}"
         message = consumer.poll(0.2)
         if message is not None and not message.error():
-            found.append(Told(message.partition(), message.offset(), message.value()))
+            found.append(AckedMessage(message.partition(), message.offset(), message.value()))
             if message.offset() >= ends[message.partition()] - 1:
                 ends[message.partition()] = 0
     consumer.close()
     return found
 
 
-def _values(asked: Asked, running: Running) -> Any:
+def _values(asked: StockClient, running: Running) -> Any:
     while not running.leave.is_set():
         value = f"{asked.name}/{running.log.sent}".encode()
         running.log.sent += 1
@@ -73,7 +73,7 @@ def _values(asked: Asked, running: Running) -> Any:
         time.sleep(asked.rest_s)
 
 
-def _confluent_writes(asked: Asked, running: Running) -> None:
+def _confluent_writes(asked: StockClient, running: Running) -> None:
     log = running.log
     producer = Producer(
         {
@@ -89,7 +89,7 @@ def _confluent_writes(asked: Asked, running: Running) -> None:
 
     def told(error: Any, message: Any) -> None:
         if error is None:
-            log.acked.append(Told(message.partition(), message.offset(), message.value()))
+            log.acked.append(AckedMessage(message.partition(), message.offset(), message.value()))
         else:
             log.failed.append((message.value(), error.name()))
 
@@ -99,7 +99,7 @@ def _confluent_writes(asked: Asked, running: Running) -> None:
     assert producer.flush(PATIENCE_S) == 0
 
 
-def _python_writes(asked: Asked, running: Running) -> None:
+def _python_writes(asked: StockClient, running: Running) -> None:
     log = running.log
     producer = KafkaProducer(
         bootstrap_servers=asked.servers, client_id=asked.name, acks=asked.acks if asked.acks == "all" else 1,
@@ -111,7 +111,7 @@ def _python_writes(asked: Asked, running: Running) -> None:
     for value, future in waiting:
         try:
             told = future.get(PATIENCE_S)
-            log.acked.append(Told(told.partition, told.offset, value))
+            log.acked.append(AckedMessage(told.partition, told.offset, value))
         except KafkaError as error:
             log.failed.append((value, type(error).__name__))
     producer.close()
@@ -127,11 +127,11 @@ def _run_until_dropped(what: Coroutine[Any, Any, None], running: Running) -> Non
     asyncio.run(run())
 
 
-def _aio_writes(asked: Asked, running: Running) -> None:
+def _aio_writes(asked: StockClient, running: Running) -> None:
     _run_until_dropped(_aio_writing(asked, running), running)
 
 
-async def _aio_writing(asked: Asked, running: Running) -> None:
+async def _aio_writing(asked: StockClient, running: Running) -> None:
     log = running.log
     producer = AIOKafkaProducer(
         bootstrap_servers=asked.bootstrap, client_id=asked.name, acks=asked.acks if asked.acks == "all" else 1,
@@ -147,13 +147,13 @@ async def _aio_writing(asked: Asked, running: Running) -> None:
     for value, future in waiting:
         try:
             told = await asyncio.wait_for(future, PATIENCE_S)
-            log.acked.append(Told(told.partition, told.offset, value))
+            log.acked.append(AckedMessage(told.partition, told.offset, value))
         except Exception as error:
             log.failed.append((value, type(error).__name__))
     await producer.stop()
 
 
-def _confluent_reads(asked: Asked, running: Running) -> None:
+def _confluent_reads(asked: StockClient, running: Running) -> None:
     log = running.log
     consumer = Consumer(
         {"bootstrap.servers": asked.bootstrap, "client.id": asked.name, "group.id": asked.group, "log_level": 0,
@@ -168,11 +168,11 @@ def _confluent_reads(asked: Asked, running: Running) -> None:
         if message.error():
             log.notices.append(message.error().name())
         else:
-            log.read.append(Told(message.partition(), message.offset(), message.value()))
+            log.read.append(AckedMessage(message.partition(), message.offset(), message.value()))
     consumer.close()
 
 
-def _python_reads(asked: Asked, running: Running) -> None:
+def _python_reads(asked: StockClient, running: Running) -> None:
     log = running.log
     consumer = KafkaConsumer(
         bootstrap_servers=asked.servers, client_id=asked.name, group_id=asked.group,
@@ -189,15 +189,15 @@ def _python_reads(asked: Asked, running: Running) -> None:
             log.notices.append(type(error).__name__)
             continue
         for place, records in found.items():
-            log.read += [Told(place.partition, each.offset, each.value) for each in records]
+            log.read += [AckedMessage(place.partition, each.offset, each.value) for each in records]
     consumer.close()
 
 
-def _aio_reads(asked: Asked, running: Running) -> None:
+def _aio_reads(asked: StockClient, running: Running) -> None:
     _run_until_dropped(_aio_reading(asked, running), running)
 
 
-async def _aio_reading(asked: Asked, running: Running) -> None:
+async def _aio_reading(asked: StockClient, running: Running) -> None:
     log = running.log
     consumer = AIOKafkaConsumer(
         TOPIC, bootstrap_servers=asked.bootstrap, client_id=asked.name, group_id=asked.group,
@@ -214,7 +214,7 @@ async def _aio_reading(asked: Asked, running: Running) -> None:
                 log.notices.append(type(error).__name__)
                 continue
             for place, records in found.items():
-                log.read += [Told(place.partition, each.offset, each.value or b"") for each in records]
+                log.read += [AckedMessage(place.partition, each.offset, each.value or b"") for each in records]
     finally:
         with contextlib.suppress(Exception):
             await consumer.stop()

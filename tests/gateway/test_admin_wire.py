@@ -199,13 +199,13 @@ class TestDescribeTopicPartitions:
         assert found == [(name, number) for name in ("made", "orders") for number in range(3)]
         assert pages == 3
 
-    def test_what_is_not_there_is_told_where_it_is_asked_for(self) -> None:
+    def test_what_is_not_there_is_reported_where_it_is_asked_for(self) -> None:
         told = self.page(wired("4.1"), "nope", "no pe", "orders")
         assert {each.name: (each.error_code, len(each.partitions)) for each in told.topics} == {
             "nope": (E.UNKNOWN_TOPIC_OR_PARTITION, 0), "no pe": (E.INVALID_TOPIC_EXCEPTION, 0), "orders": (E.NONE, 3),
         }  # fmt: skip
 
-    def test_replicas_that_may_lead_though_they_are_out_of_the_isr_are_told(self) -> None:
+    def test_replicas_that_may_lead_though_they_are_out_of_the_isr_are_reported(self) -> None:
         wire = wired("4.1")
         for broker in (2, 3):
             wire.engine.act(Action("inject", "crash", f"broker({broker})", {}, 90_000_000))
@@ -368,7 +368,7 @@ class TestMetadata:
         assert error != E.NONE
 
     @pytest.mark.parametrize("creates", [True, False])
-    def test_what_is_no_name_is_told_so_and_not_made(self, kafka: str, error: E, creates: bool) -> None:
+    def test_what_is_no_name_is_reported_so_and_not_made(self, kafka: str, error: E, creates: bool) -> None:
         wire = wired(kafka)
         found = self.asked(wire, "a b", "..", "made", creates=creates)
         assert found == [E.INVALID_TOPIC_EXCEPTION] * 2 + [error if creates else E.UNKNOWN_TOPIC_OR_PARTITION]

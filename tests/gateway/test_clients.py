@@ -15,7 +15,7 @@ from playbooks.engine.replay import replay
 from playbooks.recording.reader import read_session
 from tests.gateway.hosting import Served, playbook, served, until
 from tests.gateway.running import PATIENCE_S
-from tests.gateway.stock import LIBRARIES, Asked, reader
+from tests.gateway.stock import LIBRARIES, StockClient, reader
 
 pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 QUIET = {"log_level": 0}
@@ -107,7 +107,7 @@ def test_clients_of_three_libraries_share_a_group() -> None:
     with served() as host:
         for partition in range(3):
             sent(host, [f"sent/{partition}{number}" for number in range(5)], partition)
-        members = [reader(Asked(library, host.bootstrap, library, group="mixed")) for library in LIBRARIES]
+        members = [reader(StockClient(library, host.bootstrap, library, group="mixed")) for library in LIBRARIES]
 
         def seen() -> set[bytes]:
             return {told.value for each in members for told in each.log.read}
@@ -177,7 +177,7 @@ def test_a_leader_crashes_in_the_middle_and_nothing_acknowledged_is_lost(tmp_pat
     assert replay(recorded).digest == result.digest
 
 
-def test_an_unclean_election_loses_what_acks_1_had_promised_and_the_client_can_see_it() -> None:
+def test_an_unclean_election_loses_what_acks_1_had_guaranteed_and_the_client_can_see_it() -> None:
     told = playbook(topic=", unclean.leader.election.enable: true", min_isr=1,
                     config=", replica.lag.time.max.ms: 1000, broker.session.timeout.ms: 3000")  # fmt: skip
     with served(told) as host:
@@ -196,7 +196,7 @@ def test_an_unclean_election_loses_what_acks_1_had_promised_and_the_client_can_s
     assert {each.client for each in result.ledger.clients if each.acked_lost} == {"rdkafka"}
 
 
-def test_a_client_that_is_called_like_one_of_the_playbooks_has_books_of_its_own() -> None:
+def test_a_client_that_is_called_like_one_of_the_playbooks_has_statistics_of_its_own() -> None:
     with served(playbook(clients="clients: {producers: [{name: web, topic: orders, rate: 20/s}]}")) as host:
         assert len(sent(host, ["a", "b"], client_id="web", acks="all")) == 2
         assert len(sent(host, ["c"], client_id="shop", acks="all")) == 1

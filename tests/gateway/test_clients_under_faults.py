@@ -13,7 +13,7 @@ from tests.gateway import hosting
 from tests.gateway.hosting import Served, playbook, served
 from tests.gateway.own_history import OwnHistory
 from tests.gateway.running import Log, Running
-from tests.gateway.stock import LIBRARIES, Asked, read_all, reader, writer
+from tests.gateway.stock import LIBRARIES, StockClient, read_all, reader, writer
 
 pytestmark = [pytest.mark.sockets, pytest.mark.evening]
 QUICK = ", broker.session.timeout.ms: 2000, broker.heartbeat.interval.ms: 500, group.initial.rebalance.delay.ms: 0"
@@ -38,10 +38,12 @@ class Everybody:
     def __init__(self, host: Served, acks: str, session_ms: int = 6_000) -> None:
         self.host = host
         self.writers = {
-            each: writer(Asked(each, host.bootstrap, f"{each} writes", acks, rest_s=0.02)) for each in LIBRARIES
+            each: writer(StockClient(each, host.bootstrap, f"{each} writes", acks, rest_s=0.02)) for each in LIBRARIES
         }
         self.readers = {
-            each: reader(Asked(each, host.bootstrap, f"{each} reads", group=f"{each}-group", session_ms=session_ms))
+            each: reader(
+                StockClient(each, host.bootstrap, f"{each} reads", group=f"{each}-group", session_ms=session_ms)
+            )
             for each in LIBRARIES
         }
 

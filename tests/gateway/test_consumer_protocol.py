@@ -16,8 +16,8 @@ from playbooks.recording.reader import read_session
 from tests.gateway import hosting
 from tests.gateway.hosting import Served, playbook, served
 from tests.gateway.own_history import OwnHistory
-from tests.gateway.running import PATIENCE_S, Log, Told
-from tests.gateway.stock import Asked, read_all, writer
+from tests.gateway.running import PATIENCE_S, AckedMessage, Log
+from tests.gateway.stock import StockClient, read_all, writer
 
 pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 QUICK = (
@@ -70,7 +70,7 @@ class Member:
             if message.error():
                 self.log.notices.append(message.error().str())
             else:
-                self.log.read.append(Told(message.partition(), message.offset(), message.value() or b""))
+                self.log.read.append(AckedMessage(message.partition(), message.offset(), message.value() or b""))
         self._consumer.close()
 
     def stop(self) -> Log:
@@ -116,7 +116,8 @@ def committed(host: Served, partition: int) -> int:
 def test_two_members_share_lose_their_coordinator_and_part_and_nothing_is_lost(tmp_path: Path) -> None:
     with served(playbook("4.1", config=QUICK), tmp_path) as host:
         writers = [
-            writer(Asked("confluent-kafka", host.bootstrap, f"writes {each}", partition=each)) for each in (0, 1, 2)
+            writer(StockClient("confluent-kafka", host.bootstrap, f"writes {each}", partition=each))
+            for each in (0, 1, 2)
         ]
         one = Member(host, "one")
         until(lambda: one.has == {0, 1, 2}, one)
@@ -177,7 +178,7 @@ def test_a_pattern_an_assignor_and_an_instance_are_the_coordinators_to_go_by() -
         two.stop()
 
 
-def test_members_of_an_unknown_assignor_are_told_so() -> None:
+def test_members_of_an_unknown_assignor_are_reported() -> None:
     with served(playbook("4.1", config=QUICK)) as host:
         one = Member(host, "one", group_remote_assignor="mine")
         until(lambda: any("assignor" in each for each in one.log.notices), one)

@@ -15,7 +15,7 @@ from playbooks.parser.steps.timed_steps import facts_in
 from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
-from tui.session.typed_commands import Act, CommandContext, TypedError, facts_now, read_line
+from tui.session.typed_commands import ActionCommand, CommandContext, TypedError, facts_now, read_line
 
 BEAT, DESCRIBE = api_versions.CONSUMER_GROUP_HEARTBEAT, api_versions.CONSUMER_GROUP_DESCRIBE
 ASKED = ', group.coordinator.rebalance.protocols: "classic,consumer"'
@@ -88,7 +88,7 @@ def errors(*answers: Any) -> list[int]:
 # -- members -----------------------------------------------------------------------------------------------------------
 
 
-def test_who_comes_gets_what_the_other_has_given_up() -> None:
+def test_a_client_that_comes_gets_what_the_other_has_given_up() -> None:
     group = Group()
     one = group.join("a")
     assert (one.error_code, one.member_id, one.member_epoch, group.has(one)) == (0, "a", 1, {"orders": [0, 1, 2]})
@@ -197,7 +197,7 @@ def test_a_line_can_speak_of_the_coordinator_of_a_group_that_is_only_on_the_wire
     cluster = group.wire.session.cluster
     place = CommandContext(facts_now(facts_in(cluster), cluster.view()))
     typed = read_line("crash coordinator(g) 3s", place)
-    assert isinstance(typed, Act)
+    assert isinstance(typed, ActionCommand)
     assert group.wire.session.board.targets(typed.actions[0].target) == (group.at,)
     for line in ("crash coordinator(other) 3s", "restart_consumer members(g)", "crash transaction_coordinator(typed)"):
         with pytest.raises(TypedError, match="found"):
@@ -217,7 +217,7 @@ def test_before_4_0_the_coordinator_gives_the_member_its_id(kafka: str) -> None:
     assert group.beat(one.member_id, 1).error_code == E.NONE
 
 
-def test_who_has_not_asked_for_the_protocol_does_not_have_it() -> None:
+def test_a_client_that_has_not_asked_for_the_protocol_does_not_have_it() -> None:
     group = Group("3.9", version=0)
     assert errors(group.join(""), group.described()) == [E.UNSUPPORTED_VERSION, E.UNSUPPORTED_VERSION]
 
@@ -254,7 +254,7 @@ def test_a_commit_is_in_a_members_epoch_or_it_is_refused() -> None:
     assert group.commit("", -1, 9) == E.NONE
 
 
-def test_a_member_of_no_group_is_told_so_in_the_versions_that_have_a_word_for_it() -> None:
+def test_a_member_of_no_group_is_reported_so_in_the_versions_that_have_a_word_for_it() -> None:
     group = Group()
     assert group.commit("a", 1, 7, version=8, group="x") == E.ILLEGAL_GENERATION
     assert group.commit("a", 1, 7, version=9, group="x") == E.GROUP_ID_NOT_FOUND
@@ -284,7 +284,7 @@ def test_a_group_is_described_with_every_epoch_and_target() -> None:
     assert group.described("none").error_code == E.GROUP_ID_NOT_FOUND
 
 
-def test_groups_of_both_protocols_are_told_apart() -> None:
+def test_groups_of_both_protocols_are_distinguished() -> None:
     group = Group()
     group.join("a")
     group.commit("", -1, 3, group="b")

@@ -47,7 +47,7 @@ def crashed(version: str, fault: str = "crash", session_ms: int = 1_000, down_us
 
 
 @pytest.mark.parametrize("fault", ["crash", "power_loss"])
-def test_who_comes_too_early_is_refused_and_the_first_that_is_not_is_told_everything(fault: str) -> None:
+def test_a_client_that_comes_too_early_is_refused_and_the_first_that_is_not_learns_everything(fault: str) -> None:
     with crashed("3.9", fault, session_ms=3_000, down_us=200_000) as host:  # it is up for long before it serves
         until(lambda: host.asked(lambda cluster: not cluster.is_up(2)))
         until(lambda: host.asked(lambda cluster: cluster.is_up(2)))

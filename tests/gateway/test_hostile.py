@@ -72,7 +72,7 @@ def test_noise_closes_its_own_connection_and_no_other() -> None:
         friend.close()
 
 
-def test_a_newer_api_versions_is_told_what_there_is() -> None:
+def test_a_newer_api_versions_is_reported_what_there_is() -> None:
     with served() as host, connected(host) as client:
         client.sendall(framed(struct.pack(">hhih", 18, 77, 5, -1) + b"\0"))
         assert answered(client) == struct.pack(">ihihhh", 5, 35, 1, 18, 0, 4)

@@ -72,7 +72,7 @@ class TestTransactions:
         )  # fmt: skip
         assert answer.error_code == E.INVALID_REGULAR_EXPRESSION
 
-    def test_producers_are_told_by_the_leader_of_what_they_wrote(self, shop: Shop) -> None:
+    def test_producers_are_reported_by_the_leader_of_what_they_wrote(self, shop: Shop) -> None:
         asked = [{"name": "orders", "partition_indexes": (0, -1)}]
         answer = shop.wire.ask(shop.leader("orders-0"), api.DESCRIBE_PRODUCERS, 0, topics=asked)
         told, unknown = (each for topic in answer.topics for each in topic.partitions)
@@ -187,7 +187,7 @@ class TestDescribeQuorum:
 class TestDescribeCluster:
     """``AuthHelper.computeDescribeClusterResponse``."""
 
-    def test_fenced_brokers_are_told_where_they_are_asked_for(self) -> None:
+    def test_fenced_brokers_are_reported_where_they_are_asked_for(self) -> None:
         wire = wired("4.1")
         wire.engine.act(Action("inject", "crash", "broker(3)", {}, 60_000_000))
         wire.run(12)
@@ -332,7 +332,7 @@ class TestDescribeConfigs:
                  resources=[{"resource_type": BROKER, "resource_name": "1", "configs": ()}])  # fmt: skip
         wire.run(1)
         assert described(wire, BROKER, "").configs[0].value == "70000"
-        assert wire.session.cluster.brokers[1].settings.given == {"log.retention.ms": 70_000}
+        assert wire.session.cluster.brokers[1].settings.dynamic_defaults == {"log.retention.ms": 70_000}
 
     def test_a_broker_has_the_address_at_which_it_listens(self) -> None:
         wire = wired("4.1")
@@ -401,7 +401,7 @@ def test_a_change_that_is_none_is_refused(number: int, configs: list[dict[str, A
     assert wire.session.cluster.brokers[1].settings.overrides("orders")["retention.ms"] == 60_000
 
 
-def test_a_brokers_disk_is_told() -> None:
+def test_a_brokers_disk_is_reported() -> None:
     shop = Shop("4.1")
     assert shop.send(b"v", 0).error_code == E.NONE
     leader = shop.leader("orders-0")

@@ -41,7 +41,7 @@ def test_a_version_below_gets_another_and_from_there_on_the_error_itself(
     (api.END_TXN, {"committed": True}),
     (api.ADD_OFFSETS_TO_TXN, {"group_id": "g"}),
 ])  # fmt: skip
-def test_who_was_fenced_hears_of_it_in_words_of_its_time(number: int, fields: dict[str, object]) -> None:
+def test_a_client_that_was_fenced_learns_of_it_in_words_of_its_time(number: int, fields: dict[str, object]) -> None:
     shop = Shop("3.9")
     old = shop.epoch
     shop.pid, shop.epoch = shop.begin()

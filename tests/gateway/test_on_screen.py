@@ -66,7 +66,7 @@ def test_time_goes_with_the_wall_whatever_is_pressed() -> None:
     asyncio.run(_shown(what))
 
 
-def test_noise_is_told_but_not_without_end() -> None:
+def test_noise_is_reported_but_not_without_end() -> None:
     async def what(bridge: GatewaySessionController, gateway: Gateway) -> None:
         for number in range(COMPLAINTS + 5):
             gateway.listeners.on_error(1, f"noise {number}")

@@ -93,7 +93,7 @@ def test_what_is_no_batch_is_refused_and_what_comes_after_it_is_not(wire: Wire) 
     assert produce(wire, 1, ELSEWHERE, 0).error_code == E.NONE
 
 
-def test_the_log_start_is_told_with_what_is_written(wire: Wire) -> None:
+def test_the_log_start_is_reported_with_what_is_written(wire: Wire) -> None:
     first = produce(wire, 1, ELSEWHERE, 0).base_offset
     asked = [{"partition_index": 0, "offset": first}]
     answer = wire.ask(1, api.DELETE_RECORDS, 1, timeout=900, topics=[{"name": ELSEWHERE, "partitions": asked}])

@@ -16,7 +16,7 @@ from playbooks.parser.steps.timed_steps import facts_in
 from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
-from tui.session.typed_commands import Act, CommandContext, facts_now, read_line
+from tui.session.typed_commands import ActionCommand, CommandContext, facts_now, read_line
 
 UNKNOWN_TOPIC_ID = 100
 
@@ -155,11 +155,11 @@ def test_a_line_can_speak_of_the_coordinator_of_a_producer_on_the_wire() -> None
     typed = read_line(
         "crash transaction_coordinator(c) 3s", CommandContext(facts_now(facts_in(cluster), cluster.view()))
     )
-    assert isinstance(typed, Act)
+    assert isinstance(typed, ActionCommand)
     assert tuple(shop.wire.session.board.targets(typed.actions[0].target)) == (shop.at,)
 
 
-def test_the_same_end_again_is_told_the_same_epoch() -> None:
+def test_the_same_end_again_gets_the_same_epoch() -> None:
     shop = Shop()
     pid, epoch = shop.pid, shop.epoch
     shop.send(b"a", 0)
@@ -254,7 +254,7 @@ def told_features(wire: Wire, version: int) -> tuple[dict[str, tuple[int, int]],
          {"eligible.leader.replicas.version": 1, "group.version": 1, "metadata.version": 27, "transaction.version": 2}),
     ],
 )  # fmt: skip
-def test_features_are_told_as_the_cluster_has_them(
+def test_features_are_reported_as_the_cluster_has_them(
     kafka: str, supported: dict[str, tuple[int, int]], finalized: dict[str, int]
 ) -> None:
     """``QuorumFeatures.defaultSupportedFeatureMap``; versions before 4 cannot read a range from 0 on (KAFKA-17492)."""

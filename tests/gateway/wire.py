@@ -125,7 +125,7 @@ class Wire:
         until = self._wall.now + span_s
         while self._wall.now < until:
             self._wall.now = min(until, self._wall.now + STEP_S)
-            self.engine.pump()
+            self.engine.advance()
         if self.engine.failure is not None:
             raise self.engine.failure
 

@@ -150,7 +150,7 @@ def test_none_leaves_where_the_rerun_is_another_session(tmp_path, snapshot):
     assert branches.growing is not None
 
 
-def test_a_torn_one_is_left_as_it_is_and_goes_on_in_a_branch(tmp_path):
+def test_a_torn_one_is_left_as_it_is_and_continues_in_a_branch(tmp_path):
     path = headless(tmp_path / "was")
     unseal(path)
     events = path / session_files.EVENTS
@@ -179,7 +179,7 @@ def harmed(session: Session) -> int:
     return ledger.missing + ledger.acked_lost
 
 
-def test_one_with_another_setting_comes_to_the_same_instant_and_replays(tmp_path, snapshot):
+def test_one_with_another_setting_comes_to_the_same_point_in_time_and_replays(tmp_path, snapshot):
     session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     branches = Branches(session)
     branches.current.session.advance(14 * SECOND)
@@ -230,7 +230,7 @@ def test_what_the_operator_did_and_cannot_be_done_there_is_counted(tmp_path, sna
     assert growing.words("") == snapshot
 
 
-def test_settings_that_lead_nowhere_are_told_in_one_line():
+def test_settings_that_lead_nowhere_are_reported_in_one_line():
     branches = Branches(Session.start(loads(TAIL, "tail.yaml"), open_ended=True))
     for settings in ({"topics.nobody.config.x": "1"}, {"cluster.kafka": "0.1"}):
         with pytest.raises(FaultError) as told:

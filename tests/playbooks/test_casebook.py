@@ -23,7 +23,7 @@ def bundled_session(name: str) -> Any:
 
 
 @pytest.mark.slow
-def test_a_condition_looked_at_after_every_event_goes_through_no_books(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_condition_looked_at_after_every_event_goes_through_no_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
     session = bundled_session("leader-crash")
     cluster = session.cluster
     spelled: list[str] = []

@@ -28,14 +28,14 @@ def test_a_zombie_loses_its_open_transaction_and_no_more(seed: int) -> None:
     for event, start in zip(fenced, (20, 60), strict=True):
         assert start * SECOND < event.at_us < (start + 1) * SECOND
     # 20 and 10 seconds of 25 records.
-    assert 700 <= query.sent("teller.rival") <= 750
+    assert 700 <= query.sent("teller.duplicate") <= 750
     # A transaction is 800 ms, so of each of the four that were cut short at most so many.
     assert 2 <= query.aborted() <= 4 * 21
     # Committed readers have what was confirmed; all others have what was aborted as well.
     read, raw = group(result, "audit").read, group(result, "raw").read
     assert (read, query.reread("audit")) == (query.acked(), 0)
     assert read < raw <= read + query.aborted()
-    assert query.leaked() + query.undone() + query.duplicates() == 0
+    assert query.aborted_committed() + query.acked_aborted() + query.duplicates() == 0
 
 
 @pytest.mark.parametrize("version", spread_sample(VERSIONS, 2))

@@ -60,7 +60,7 @@ def test_an_expired_session_moves_controller_and_leadership_within_100_ms(seed: 
 
 
 @seeds
-def test_a_leader_that_is_told_nothing_leads_on_and_counts_as_alive(seed: int) -> None:
+def test_a_leader_that_learns_nothing_leads_on_and_counts_as_alive(seed: int) -> None:
     incident = Thin("stale-metadata-zombie", seed).until(31.9)
     (fenced,) = incident.of("broker_fenced")
     (back,) = incident.of("broker_registered", broker=1)

@@ -30,7 +30,7 @@ def test_two_failures_stop_writers_and_lose_nothing(seed: int) -> None:
 
 
 @seeds
-def test_one_copy_is_available_or_keeps_its_promise_and_never_both(seed: int) -> None:
+def test_one_copy_is_available_or_keeps_its_guarantee_and_never_both(seed: int) -> None:
     waits, unclean = Thin("min-isr-one-waits", seed), Thin("min-isr-one-unclean", seed)
     kept, lost = waits.finish(), unclean.finish()
     (offline,) = waits.of("partition_offline", partition="orders-0")

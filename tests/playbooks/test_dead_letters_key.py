@@ -27,7 +27,7 @@ settle: 50s
 
 
 def test_letters_are_in_the_results_as_records_of_each_member() -> None:
-    session = Session.start(loads(TEXT.replace("MORE", "fails: 20, dead_letter: letters"), "x"))
+    session = Session.start(loads(TEXT.replace("MORE", "fail_every: 20, dead_letter: letters"), "x"))
     result = session.finish()
     cluster = session.cluster
     letters = [event for event in session.drain() if isinstance(event, RecordDeadLettered)]
@@ -46,7 +46,7 @@ def test_letters_are_in_the_results_as_records_of_each_member() -> None:
 
 
 @pytest.mark.parametrize(
-    "more", ["dead_letter: orders", "fails: 9, dead_letter: orders", "fails: 9, dead_letter: letter"]
+    "more", ["dead_letter: orders", "fail_every: 9, dead_letter: orders", "fail_every: 9, dead_letter: letter"]
 )
 def test_a_topic_that_cannot_be_meant_is_refused(more: str, snapshot: SnapshotAssertion) -> None:
     problems = mistakes_of(lambda: loads(TEXT.replace("MORE", more), "x"))

@@ -61,6 +61,6 @@ def test_what_was_lost_before_the_deletion_stays_lost(mode: str) -> None:
     assert {each.cause for each in result.findings} == {"power-loss-unflushed"}
 
 
-def test_what_is_deleted_is_told_as_deleted() -> None:
+def test_what_is_deleted_is_reported_as_deleted() -> None:
     (book,) = played("3.9", "zookeeper", DELETED).to_json()["ledger_by_partition"]
     assert [book[term] for term in ("acked", "deleted", "acked_lost", "missing")] == [39, 39, 0, 0]

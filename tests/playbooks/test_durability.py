@@ -196,14 +196,14 @@ def test_kill_9_at_any_moment_leaves_what_was_flushed(tmp_path: Path) -> None:
         from pathlib import Path
         from tests.playbooks.test_durability import live_session
         from playbooks.session_format.filesystem import FileSystem
-        class Told(list):
+        class ReportedLines(list):
             def append(self, count):
                 print(count, flush=True)
         for line in sys.stdin:
             if not (child := os.fork()):
                 print(os.getpid(), flush=True)
                 while True:
-                    live_session(Path(line.strip()), FileSystem(), Told())
+                    live_session(Path(line.strip()), FileSystem(), ReportedLines())
                     print("sealed", flush=True)
             print("killed by", os.WTERMSIG(os.waitpid(child, 0)[1]), flush=True)
     """

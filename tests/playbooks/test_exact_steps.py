@@ -36,7 +36,7 @@ EXACT = timed(
 )
 
 
-def test_a_step_acts_between_two_events_of_its_instant() -> None:
+def test_a_step_acts_between_two_events_of_its_time() -> None:
     session = Session.start(EXACT)
     places = []
     session.on_step = lambda step: places.append((session.cluster.now_us, session.cluster.executed))
@@ -76,7 +76,7 @@ def test_going_back_comes_by_it_again() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("executed", [0, 5, 10**9])
-def test_a_place_that_is_not_in_its_instant_is_the_nearest_one_that_is(executed: int) -> None:
+def test_a_place_that_is_not_in_its_time_is_the_nearest_one_that_is(executed: int) -> None:
     session = Session.start(timed(f"- {{at: 1s, executed: {executed}, inject: lag, target: broker(2)}}", settle="1s"))
     places: list[int] = []
     session.on_step = lambda step: places.append(session.cluster.now_us)
@@ -120,7 +120,7 @@ def test_the_fault_of_that_number_is_healed_and_no_other() -> None:
         ("- {at: 1s, settle: now, heal: all}", ["steps[1]"]),
     ],
 )
-def test_mistakes_are_told(steps: str, wrong: list[str], snapshot: SnapshotAssertion) -> None:
+def test_mistakes_are_reported(steps: str, wrong: list[str], snapshot: SnapshotAssertion) -> None:
     problems = mistakes_of(lambda: timed(steps))
     assert keys(problems) == wrong
     assert messages(problems) == snapshot

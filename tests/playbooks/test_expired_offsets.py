@@ -45,7 +45,7 @@ def group_of(result: SessionResult) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kafka", ["1.1", "2.0"])
-def test_before_kip_211_a_reset_to_the_end_is_told_with_what_it_skipped(kafka: str) -> None:
+def test_before_kip_211_a_reset_to_the_end_is_reported_with_what_it_skipped(kafka: str) -> None:
     result = played(kafka, "latest")
     (found,) = result.findings
     assert (found.kind, found.cause, found.group_id) == ("skipped", "offsets-expired", "billing")

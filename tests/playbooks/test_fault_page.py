@@ -126,7 +126,7 @@ def test_a_parameter_describes_itself_with_range_and_default(snapshot: SnapshotA
     assert allowed_text(Param("t", "duration", "How long.", high=HOUR)) == "0s to 1h"
 
 
-def test_the_schema_tells_an_editor_ranges_and_defaults() -> None:
+def test_the_schema_reports_an_editor_ranges_and_defaults() -> None:
     steps = schema()["$defs"]["step"]["anyOf"]
     for name, fault in CATALOGUE.items():
         verbs = [each.get("properties", {}).get("inject", {}) for each in steps]

@@ -48,7 +48,7 @@ GOLDEN = {
     "partitions-added-latest": {("skipped", "partitions-added-latest")},
     "retention-overtakes-latest": {("skipped", "retention-overtook"), ("skipped", "reset-latest")},
     "consumer-crash-handed-off": {("abandoned", "commit-before-processing")},
-    "delayed-commit": {("undone", "late-marker")},
+    "delayed-commit": {("acked-aborted", "late-marker")},
 }
 """Playbook → the findings that it must produce, and no others."""
 
@@ -125,7 +125,7 @@ SMALL = {
 """Causes that no bundled playbook produces: a playbook and its findings."""
 
 
-class Told:
+class FinishedSession:
     """A session that has ended, with its findings."""
 
     def __init__(self, text: str, path: str) -> None:
@@ -151,9 +151,9 @@ class Told:
 
 
 @cache
-def told_of(name: str) -> Told:
+def told_of(name: str) -> FinishedSession:
     """The result of a bundled playbook, run once and not changed."""
-    return Told("", name)
+    return FinishedSession("", name)
 
 
 def as_text(result: SessionResult) -> str:
@@ -167,7 +167,7 @@ def as_text(result: SessionResult) -> str:
 @pytest.mark.parametrize("name", [*GOLDEN, *SMALL])
 def test_sentences_and_chains(name: str, golden_file: GoldenFile) -> None:
     text, causes = SMALL[name] if name in SMALL else ("", GOLDEN[name])
-    told = Told(text, f"{name}.yaml") if text else told_of(name)
+    told = FinishedSession(text, f"{name}.yaml") if text else told_of(name)
     assert (told.result.verdict, told.result.reason) == ("pass", "")
     assert told.causes == causes
     assert told.wrong == []
@@ -197,7 +197,7 @@ def test_conditions_count_findings_and_reject_unknown_causes(snapshot: SnapshotA
     asked = text.replace(
         "expect:", "expect:\n  - findings() == 1\n  - findings(hw-truncation) == 1\n  - findings(disk-loss) == 0"
     )
-    assert Told(asked, "asked.yaml").result.verdict == "pass"
+    assert FinishedSession(asked, "asked.yaml").result.verdict == "pass"
     with pytest.raises(PlaybookError) as caught:
         loads(text.replace("expect:", "expect:\n  - findings(hw-truncatio) == 1"), "asked.yaml")
     (problem,) = caught.value.problems
@@ -230,7 +230,7 @@ expect:
 
 @pytest.mark.slow
 def test_one_zone_lost_is_one_finding_over_many_partitions(snapshot: SnapshotAssertion) -> None:
-    told = Told(ZONE, "zone.yaml")
+    told = FinishedSession(ZONE, "zone.yaml")
     tails = [each for each in told.findings if each.cause == "unreplicated-tail"]
     assert told.wrong == []
     (tail,) = tails
@@ -295,7 +295,7 @@ FAULTS = {"clean": CLEAN, "power": POWER, "unclean": UNCLEAN, "everybody": EVERY
 def test_findings_have_the_expected_kinds(fault: str, acks: str, kafka: str) -> None:
     unclean = "true" if fault == "unclean" else "false"
     text = MATRIX.format(kafka=kafka, min_isr=1, unclean=unclean, acks=acks, steps=FAULTS[fault])
-    told = Told(text, "matrix.yaml")
+    told = FinishedSession(text, "matrix.yaml")
     assert told.wrong == []
     assert told.causes == EXPECTED[fault, acks]
     assert sum(each.count for each in told.findings) == told.result.ledger.acked_lost
@@ -438,7 +438,7 @@ ROUND = """  - append: {{broker: {old}, partition: orders-0, records: 2, acks: 1
 
 def _entries(rounds: int) -> tuple[int, int]:
     steps = [ROUND.format(old=1 + number % 2, new=2 - number % 2) for number in range(rounds)]
-    told = Told(FAILOVERS + "".join(steps) + "expect:\n  - acked_lost() == 0\n", "failovers.yaml")
+    told = FinishedSession(FAILOVERS + "".join(steps) + "expect:\n  - acked_lost() == 0\n", "failovers.yaml")
     history = told.session.cluster.checker.history
     cuts = [each for each in told.session.drain() if each.kind == "truncated"]
     assert (told.result.verdict, told.findings) == ("pass", ())

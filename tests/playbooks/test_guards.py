@@ -53,7 +53,7 @@ TWO_CRASHES = """
 """
 
 
-def test_a_refused_step_is_told_and_the_verdict_is_the_expectations(snapshot: SnapshotAssertion) -> None:
+def test_a_refused_step_is_reported_and_the_verdict_is_the_expectations(snapshot: SnapshotAssertion) -> None:
     result, events = run(playbook("max_brokers_down: 1", TWO_CRASHES))
     assert (result.verdict, result.reason) == ("pass", "")
     (acted,) = result.guards
@@ -81,7 +81,7 @@ def test_a_refused_step_is_told_and_the_verdict_is_the_expectations(snapshot: Sn
     ]
 
 
-def test_without_guards_nothing_is_told() -> None:
+def test_without_guards_nothing_is_reported() -> None:
     result, _events = run(loads(CLUSTER + "settle: 1s\n", "plain.yaml"))
     assert (result.guards, result.to_json()["guards"]) == ((), [])
 
@@ -110,7 +110,7 @@ STALLED = """
 """
 
 
-def test_chaos_ends_when_its_condition_holds_and_the_run_goes_on() -> None:
+def test_chaos_ends_when_its_condition_holds_and_the_run_continues() -> None:
     result, events = run(
         playbook("stop_when: position_lag(billing) > 300", STALLED, "- eventually: position_lag(billing) > 300")
     )
@@ -190,7 +190,7 @@ def test_an_operators_faults_are_guarded_and_a_replay_refuses_them_again(
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_any_instant_of_the_past_is_as_it_was(case: str) -> None:
+def test_any_point_in_time_of_the_past_is_as_it_was(case: str) -> None:
     timeline = Timeline(Session.start(CASES[case]), nearest=300)
     digests: list[tuple[int, str, Any]] = []
     while timeline.advance(timeline.session.cluster.now_us + 1_700_000):

@@ -328,7 +328,7 @@ def test_a_dead_leader_is_waited_for_unless_others_are_eligible() -> None:
 
 
 @seeds
-def test_a_leader_that_wakes_as_a_zombie_keeps_no_promise_of_acks_1_and_breaks_none_of_acks_all(seed: int) -> None:
+def test_a_leader_that_wakes_as_a_zombie_keeps_no_guarantee_of_acks_1_and_breaks_none_of_acks_all(seed: int) -> None:
     incident = Thin("zombie-leader", seed).until(29.9)
     (elected,) = incident.of("leader_elected", partition="orders-0")
     assert 17 <= elected.at_us / SECOND <= 20

@@ -52,7 +52,7 @@ def test_it_is_the_same_wherever_it_lies_and_in_another_process(shop: Path) -> N
     assert outcome.result.digest == start_session(whole).finish().digest
 
 
-def test_a_mistake_in_a_fragment_is_told_there(shop: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_mistake_in_a_fragment_is_reported_there(shop: Path, snapshot: SnapshotAssertion) -> None:
     (shop / "parts/dark.yaml").write_text(DARK.replace("inject: crash", "inject: crsh").replace("note: ", "nte: "))
     (shop / "parts/base.yaml").write_text(BASE.replace("latency: 5ms", "latency: 5"))
     found = told()
@@ -65,7 +65,7 @@ def test_a_mistake_in_a_fragment_is_told_there(shop: Path, snapshot: SnapshotAss
     assert messages(found) == snapshot
 
 
-def test_a_value_that_an_include_gave_is_told_with_its_way(shop: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_value_that_an_include_gave_is_reported_with_its_way(shop: Path, snapshot: SnapshotAssertion) -> None:
     (shop / "main.yaml").write_text(MAIN.replace("outage: 8s", "outage: 8"))
     found = told()
     assert places(found) == ["parts/dark.yaml:8:63 steps[1].for"]

@@ -20,7 +20,7 @@ def test_the_page_is_what_the_registry_says() -> None:
 
 
 @pytest.mark.parametrize("definition", DEFINITIONS.values(), ids=list(DEFINITIONS))
-def test_each_has_a_promise_of_one_sentence_and_a_source(definition: InvariantDefinition) -> None:
+def test_each_has_a_guarantee_of_one_sentence_and_a_source(definition: InvariantDefinition) -> None:
     assert definition.statement.endswith(".")
     assert ". " not in definition.statement
     assert definition.source
@@ -39,7 +39,7 @@ def test_each_has_a_promise_of_one_sentence_and_a_source(definition: InvariantDe
         ("unclean-exclusion", "4.1"),
     ],
 )
-def test_since_when_it_is_promised(name: str, since: str, snapshot: SnapshotAssertion) -> None:
+def test_since_when_it_is_guaranteed(name: str, since: str, snapshot: SnapshotAssertion) -> None:
     words = guaranteed_versions_text(DEFINITIONS[name])
     assert words.split()[0] == since
     assert words == snapshot
@@ -58,6 +58,6 @@ def test_why_a_version_is_known_to_break_it(snapshot: SnapshotAssertion) -> None
     assert {kafka.name: known_violation_reasons(durable, kafka) for kafka in breaking} == snapshot
 
 
-def test_the_newest_versions_promise_everything() -> None:
+def test_the_newest_versions_guarantee_everything() -> None:
     for definition in DEFINITIONS.values():
         assert known_violation_reasons(definition, PROFILES[-1]) == []

@@ -100,7 +100,7 @@ def test_loops_sizes_and_keys_become_what_the_model_takes() -> None:
         ("{distinct: 7, zipf: 2}", 7, ZipfKeys(2_000)),
         ("{distinct: 7, hot: 80%}", 7, HotKeys(800_000)),
     ):
-        spec = producer(f"rate: 1/s, keys: {text}, tombstones: 3")
+        spec = producer(f"rate: 1/s, keys: {text}, tombstone_every: 3")
         assert (spec.keys, spec.skew, spec.tombstones) == (keys, skew, 3)
 
 
@@ -152,7 +152,8 @@ clients:
     - {name: a, topic: t, rate: {ramp: {from: 0/s, to: 150/s, over: 3s}, every: 4s}, keys: {distinct: 90, zipf: 0.9}}
     - {name: b, topic: t, rate: {burst: {rate: 700/s, for: 500ms, base: 3/s}, every: 2s}, bytes: {from: 1, to: 900},
        batch: 3, keys: {distinct: 20, hot: 60%}}
-    - {name: c, topic: t, loop: {outstanding: 5, think: 7ms}, bytes: {median: 90, p99: 3KiB}, keys: 4, tombstones: 3}
+    - {name: c, topic: t, loop: {outstanding: 5, think: 7ms}, bytes: {median: 90, p99: 3KiB}, keys: 4,
+       tombstone_every: 3}
 steps:
   - {at: 3s, inject: crash, target: leader(t-0)}
   - {at: 9s, inject: gc_pause, target: client(b), for: 1s}

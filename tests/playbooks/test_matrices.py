@@ -152,7 +152,7 @@ def test_every_grid_is_checked() -> None:
 
 
 @pytest.mark.parametrize("name", RUN)
-def test_a_grid_tells_its_story(name: str, snapshot: SnapshotAssertion) -> None:
+def test_a_grid_reports_its_story(name: str, snapshot: SnapshotAssertion) -> None:
     matrix = ran(name)
     assert [(row.cell, row.verdict, row.error) for row in matrix.rows if row.verdict != "pass"] == []
     CHECKS[name](matrix)

@@ -60,7 +60,7 @@ clients:
       topic: orders
       rate: 10/s
       config: {acks: all, transactional.id: txp, transaction.timeout.ms: 5000}
-      transactions: {every: 200ms, abort: 5}
+      transactions: {every: 200ms, abort_every: 5}
 settle: 3s
 steps:
   - {at: 3.074049s, inject: full_disk, target: broker(4), for: 583319us}
@@ -86,7 +86,7 @@ def test_damage_is_blamed_on_what_damaged_that_copy() -> None:
     assert run.blamed_in_vain() == []
 
 
-def test_the_answer_that_is_told_is_that_of_the_attempt_that_wrote() -> None:
+def test_the_answer_that_is_reported_is_that_of_the_attempt_that_wrote() -> None:
     run = Counterfactual(loads(AFTER_APPEND.lstrip(), "after-append.yaml"))
     (found,) = run.result.findings
     refused = [link for link in found.chain if link.event_kind == "produce_refused"]

@@ -40,7 +40,7 @@ def test_what_a_group_writes() -> None:
         ("to: receipts", {}, "to"),
         ("to: orders", {}, "to"),
         ("to: bills", {"topics": 'pattern: "b.*"'}, "to"),
-        ("to: bills, fails: 5, dead_letter: bills", {}, "to"),
+        ("to: bills, fail_every: 5, dead_letter: bills", {}, "to"),
         ("to: bills, commit: handed_off", {}, "to"),
         ("commit: transaction", {}, "commit"),
         ("to: bills, commit: transaction", {"kafka": "0.10.2"}, "commit"),

@@ -19,7 +19,7 @@ clients:
       topic: orders
       rate: 40/s
       config: {{acks: all, transactional.id: txp}}
-      transactions: {{every: 200ms, abort: 4}}
+      transactions: {{every: 200ms, abort_every: 4}}
     - {{name: other, topic: orders, rate: 10/s, start: 3s, stop: 3500ms, config: {{acks: all}}}}
   groups:
     - {{name: billing, topics: [orders], config: {{auto.offset.reset: earliest, isolation.level: {isolation}}}}}

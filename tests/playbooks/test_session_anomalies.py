@@ -61,7 +61,7 @@ def made(seed: int, acks: str, *, unclean: bool, txn: bool, kafka: str = "3.9") 
     text = MADE.format(
         seed=seed, kafka=kafka, min_isr=draw.choice((1, 2)), unclean=str(unclean).lower(), acks=acks,
         more=", transactional.id: shop" if txn else idempotent, idempotent=idempotent,
-        txn=", transactions: {records: 50, abort: 4}" if txn else "",
+        txn=", transactions: {records: 50, abort_every: 4}" if txn else "",
         isolation=", isolation.level: read_committed" if txn else "", steps="\n".join(steps),
     )  # fmt: skip
     return loads(text, "made.yaml")
@@ -106,8 +106,8 @@ def check(playbook: Playbook) -> None:
         return  # A fault had nobody to strike, so that others were never healed.
     assert facts.caught_up
     # What is acknowledged and gone is what nobody can read: unless somebody had read it before it went.
-    undone = session.cluster.query.undone()
-    assert found["lost-write"] <= found["unseen"] <= ledger.acked_lost + undone
+    acked_aborted = session.cluster.query.acked_aborted()
+    assert found["lost-write"] <= found["unseen"] <= ledger.acked_lost + acked_aborted
     lost_unread = sum(
         count for loss in result.losses for count in [_unread(facts.values.get(loss.client), loss.sequence, loss.count)]
     )
@@ -177,7 +177,7 @@ def test_markers_of_transactions_take_no_memory() -> None:
     assert more <= letters + 8
 
 
-def test_a_session_goes_on_from_a_keyframe_with_what_was_seen() -> None:
+def test_a_session_continues_from_a_keyframe_with_what_was_seen() -> None:
     playbook = made(1, "1", unclean=True, txn=False)
     _session, straight = run(playbook)
     session = Session.start(playbook)
@@ -188,7 +188,7 @@ def test_a_session_goes_on_from_a_keyframe_with_what_was_seen() -> None:
     assert session.finish().anomalies == straight.anomalies
 
 
-def test_the_document_and_the_lines_tell_them() -> None:
+def test_the_document_and_the_lines_show_them() -> None:
     _session, result = run(made(0, "1", unclean=True, txn=False))
     document = json.loads(json.dumps(result.to_json()["anomalies"]))
     assert {each["anomaly"] for each in document} == {each.name for each in result.anomalies}

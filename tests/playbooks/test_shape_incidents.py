@@ -49,7 +49,7 @@ def test_before_pre_votes_a_ring_has_a_new_controller_every_few_seconds(kafka: s
 
 
 @seeds
-def test_before_pre_votes_who_hears_none_that_governs_waits_and_the_others_go_on(seed: int) -> None:
+def test_before_pre_votes_who_hears_none_that_governs_waits_and_the_others_continue(seed: int) -> None:
     incident = Thin("majority-ring", seed).until(40)
     before = ends(incident)
     incident.until(69.9)

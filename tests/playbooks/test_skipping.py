@@ -53,7 +53,7 @@ def test_a_step_that_finds_nobody_is_refused_and_the_run_inconclusive(snapshot: 
         assert result.skipped == ()
 
 
-def test_where_it_says_so_it_is_skipped_and_the_run_goes_on(snapshot: SnapshotAssertion) -> None:
+def test_where_it_says_so_it_is_skipped_and_the_run_continues(snapshot: SnapshotAssertion) -> None:
     events, result = run(", if_any: true")
     assert (result.verdict, result.reason) == ("pass", "")
     told = [
@@ -71,7 +71,7 @@ def test_where_it_says_so_it_is_skipped_and_the_run_goes_on(snapshot: SnapshotAs
     assert result.to_json()["skipped"] == [entry]
 
 
-def test_a_skip_is_told_by_run_by_the_screen_and_in_junit(snapshot: SnapshotAssertion) -> None:
+def test_a_skip_is_reported_by_run_by_the_screen_and_in_junit(snapshot: SnapshotAssertion) -> None:
     _events, result = run(", if_any: true")
     glyph, role, key, say = describe_event(result.skipped[0])
     words = say(FeedEntry(key, 12 * SECOND, glyph, role, say, result.skipped[0]))
@@ -87,7 +87,7 @@ def test_a_skip_is_told_by_run_by_the_screen_and_in_junit(snapshot: SnapshotAsse
     assert said == snapshot
 
 
-def test_a_dry_run_foretells_the_skip(snapshot: SnapshotAssertion) -> None:
+def test_a_dry_run_predicts_the_skip(snapshot: SnapshotAssertion) -> None:
     done = dry_run(timed(LEADERLESS % ", if_any: true"), 3)
     assert [bool(each.skipped) for each in done.predicted] == [False, True, False]
     second = done.predicted[1]

@@ -61,7 +61,7 @@ def test_a_late_commit_ends_the_next_transaction_unless_each_has_an_epoch(kafka:
     committed = found.of("transaction_committed")
     # The fifth took a request timeout longer: asked twice, answered once.
     assert [event.latency_us > SECOND // 2 for event in committed] == [False] * 4 + [True]
-    assert found.query.undone() == found.query.leaked() == 0
+    assert found.query.acked_aborted() == found.query.aborted_committed() == 0
     lso = found.query.lso("orders-0")
     found.until(13)
     # Half of the sixth transaction can be read while the producer is still writing it.
@@ -70,14 +70,14 @@ def test_a_late_commit_ends_the_next_transaction_unless_each_has_an_epoch(kafka:
     query, ends = found.query, found.of("producer_fenced")
     if kafka in BEFORE:
         # The other half had its end with the seventh, which was aborted.
-        assert 40 <= query.undone() <= 70
-        assert (query.leaked(), ends) == (0, [])
+        assert 40 <= query.acked_aborted() <= 70
+        assert (query.aborted_committed(), ends) == (0, [])
     elif kafka in CHECKED:
-        assert 30 <= query.leaked() <= 60
-        assert query.undone() == 0
+        assert 30 <= query.aborted_committed() <= 60
+        assert query.acked_aborted() == 0
         assert [event.error for event in ends] == ["INVALID_TXN_STATE"]
     else:
-        assert (query.undone(), query.leaked(), ends) == (0, 0, [])
+        assert (query.acked_aborted(), query.aborted_committed(), ends) == (0, 0, [])
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def text(
     [
         ("", None),
         ("transactions: {records: 50}", TransactionPlan(50)),
-        ("transactions: {every: 2s, abort: 10}", TransactionPlan(0, 2_000_000, 10)),
+        ("transactions: {every: 2s, abort_every: 10}", TransactionPlan(0, 2_000_000, 10)),
         ("transactions: {records: 5, every: 1s, hang: 3}", TransactionPlan(5, 1_000_000, 0, 3)),
     ],
 )

@@ -49,7 +49,7 @@ def lost(result: SessionResult) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("kafka", VERSIONS)
-def test_three_of_the_eight_were_promised_by_acks_all(kafka: str) -> None:
+def test_three_of_the_eight_were_guaranteed_by_acks_all(kafka: str) -> None:
     result = run(bundled(), kafka)
     assert result.verdict == "pass"
     assert lost(result) == {-1: 3, 1: 5}

@@ -146,7 +146,7 @@ def test_grids_that_are_refused(vary: str, key: str, snapshot: SnapshotAssertion
     assert messages(found) == snapshot
 
 
-def test_a_value_that_fails_only_in_company_is_told_as_the_cell(snapshot: SnapshotAssertion) -> None:
+def test_a_value_that_fails_only_in_company_is_reported_as_the_cell(snapshot: SnapshotAssertion) -> None:
     """4.0 has no ZooKeeper: each of the two values is in a cell that runs."""
     told = problems("  kafka: ['3.9', '4.0']\n  mode: [zookeeper, kraft]\n")
     assert places(told) == ["grid.yaml:16:3 vary"]

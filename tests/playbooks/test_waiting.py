@@ -49,7 +49,7 @@ def test_waiting_in_vain_for_a_broker_that_only_the_seed_placed_says_where_it_pu
         ("leader(fixed-0) == 7", []),
     ],
 )
-def test_only_partitions_that_the_seed_placed_are_told_where_brokers_are_named(
+def test_only_partitions_that_the_seed_placed_are_reported_where_brokers_are_named(
     condition: str, told: list[str], snapshot: SnapshotAssertion
 ) -> None:
     topics = "topics:\n  - {name: orders, partitions: 2, replication: 3}\n  - {name: fixed, placement: [[1, 2, 3]]}\n"

@@ -118,7 +118,7 @@ class FaultBoard:
         if step.name == "quorum_loss":
             nodes = self._majority(nodes)
         links: tuple[Link, ...] = ()
-        if step.name in LINK_FAULTS or (step.name == "quorum_loss" and params["how"] == "partition"):
+        if step.name in LINK_FAULTS or (step.name == "quorum_loss" and params["method"] == "partition"):
             links = self.resolver.links(step, nodes, self.cluster.nodes)
         self._refuse(step.name, nodes)
         self._numbers += 1
@@ -375,17 +375,17 @@ def _flapping(board: FaultBoard, fault: RealFault) -> Script:
 
 def _quorum_loss(board: FaultBoard, fault: RealFault) -> Script:
     how = {"crash": _crash, "pause": _gc_pause, "partition": _links}
-    return how[str(fault.params["how"])](board, fault)
+    return how[str(fault.params["method"])](board, fault)
 
 
 def _zombie_producer(board: FaultBoard, fault: RealFault) -> Script:
     """Start a second process of each producer; at the end kill it and start the first one anew, as in the model."""
-    rivals = {node: f"{node.removesuffix(')')}{DUPLICATE_SUFFIX})" for node in fault.nodes}
-    for rival in rivals.values():
-        board.start(rival)
+    duplicates = {node: f"{node.removesuffix(')')}{DUPLICATE_SUFFIX})" for node in fault.nodes}
+    for duplicate in duplicates.values():
+        board.start(duplicate)
     yield from _until_over(fault)
-    for node, rival in rivals.items():
-        board.kill(rival)
+    for node, duplicate in duplicates.items():
+        board.kill(duplicate)
         if board.cluster.process(node).is_up:
             board.kill(node)
             board.start(node)

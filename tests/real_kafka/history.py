@@ -21,7 +21,7 @@ without a code is ``NONE`` with its class in ``exception``). Nodes are written a
 ``broker(1)``, ``controller(1001)``, ``client(checkout)``, ``client(billing/0)``, ``admin``. A record's name is
 ``<producer>:<number>``; it begins the record's value, followed by a blank if there is padding. Numbers count from 0, in
 the second process of a restarted producer from 1 000 000, and so on. A second producer with the same transactional.id
-(fault ``zombie_producer``) is the client ``<producer>.rival``.
+(fault ``zombie_producer``) is the client ``<producer>.duplicate``.
 
 Events of ``clients.jsonl``: ``at_us``, ``client`` (``checkout``, ``billing/0``), ``event``, and:
 

@@ -86,7 +86,7 @@ class RealCluster:
     alone: frozenset[str]
     """Clients with a process of their own."""
     duplicated: frozenset[str]
-    """Producers that have a second process, ``<name>.rival`` as in the model, which a step starts."""
+    """Producers that have a second process, ``<name>.duplicate`` as in the model, which a step starts."""
     directory: Path
     output: Path
     report: Callable[[str], None] = lambda text: None

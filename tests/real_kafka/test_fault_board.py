@@ -246,16 +246,19 @@ def test_flapping_links_are_down_and_up_in_turn(stage: Stage) -> None:
 
 
 def test_a_second_process_of_a_producer(stage: Stage) -> None:
-    stage.cluster.processes |= {"client(checkout)": FakeProcess(), "client(checkout.rival)": FakeProcess(is_up=False)}
+    stage.cluster.processes |= {
+        "client(checkout)": FakeProcess(),
+        "client(checkout.duplicate)": FakeProcess(is_up=False),
+    }
     stage.cluster.nodes = [*stage.cluster.processes]
     stage.board.resolver.hosts = {"checkout": "client(checkout)"}
     stage.inject("{inject: zombie_producer, target: client(checkout), for: 2s}")
-    assert stage.started == [("client(checkout.rival)", 0)]
+    assert stage.started == [("client(checkout.duplicate)", 0)]
     stage.advance(2 * SECOND)
-    assert not stage.cluster.process("client(checkout.rival)").is_up
+    assert not stage.cluster.process("client(checkout.duplicate)").is_up
     assert stage.cluster.process("client(checkout)").done == ["kill"]
     assert stage.started[1:] == [("client(checkout)", 2 * SECOND)]
-    assert stage.cluster.prepared == ["client(checkout.rival)", "client(checkout)"]
+    assert stage.cluster.prepared == ["client(checkout.duplicate)", "client(checkout)"]
 
 
 def test_heal_all_and_heal_by_name(stage: Stage) -> None:

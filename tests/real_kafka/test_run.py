@@ -104,7 +104,8 @@ cluster: {kafka: "4.1", brokers: 3, controllers: [1, 2, 3]}
 topics: [{name: orders, placement: [[2, 3, 1]]}]
 clients:
   producers:
-    - {name: ledger, topic: orders, rate: 50/s, config: {transactional.id: t}, transactions: {records: 10, abort: 3}}
+    - {name: ledger, topic: orders, rate: 50/s, config: {transactional.id: t},
+       transactions: {records: 10, abort_every: 3}}
   groups:
     - {name: careful, topics: [orders], config: {auto.offset.reset: earliest, isolation.level: read_committed}}
 steps:

@@ -34,7 +34,7 @@ ONE = "one"
 MakeFrame = Callable[..., "DataFrame"]
 
 
-class Known(NamedTuple):
+class ReportedSessions(NamedTuple):
     """A directory of three sessions, one of them torn, and the tables of the report on them by this machine."""
 
     sessions: Path
@@ -63,7 +63,7 @@ class Computed(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def known(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Known:
+def known(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> ReportedSessions:
     """What every other way to the same sessions has to come to."""
     sessions = tmp_path_factory.mktemp("known") / "we[i]rd {a,b} 100%?*"
     for number, name in enumerate(("one", "three")):
@@ -75,7 +75,7 @@ def known(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> Kn
     tables = tables_of(out, sessions)
     assert len(tables["sessions"]) == 3
     assert all(tables[name] for name in ("elections", "latency", "partition_position_lag"))
-    return Known(sessions, tables)
+    return ReportedSessions(sessions, tables)
 
 
 @pytest.fixture(scope="session")

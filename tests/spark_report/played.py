@@ -23,7 +23,7 @@ clients:
     - {name: clicks, topic: orders, rate: 60/s, config: {acks: 1}}
     - {name: checkout, topic: orders, rate: 30/s, config: {acks: all}}
   groups:
-    - {name: billing, topics: [orders], members: 2, coordinated: true, fails: 200,
+    - {name: billing, topics: [orders], members: 2, coordinated: true, fail_every: 200,
        config: {auto.offset.reset: earliest, auto.commit.interval.ms: 1000, session.timeout.ms: 6000}}
 steps:
   - {at: 8s, inject: gc_pause, target: leader(orders-0), for: 12s}
@@ -42,9 +42,10 @@ topics:
 clients:
   producers:
     - {name: ledger, topic: orders, rate: 100/s, config: {transactional.id: one},
-       transactions: {every: 700ms, abort: 3}}
+       transactions: {every: 700ms, abort_every: 3}}
     - {name: heir, topic: orders, rate: 100/s, start: 12s, config: {transactional.id: one}, transactions: {every: 1s}}
-    - {name: clicks, topic: orders, rate: 300/s, config: {linger.ms: 50}, interceptors: [{name: audit, fails: 100}]}
+    - {name: clicks, topic: orders, rate: 300/s, config: {linger.ms: 50},
+       interceptors: [{name: audit, fail_every: 100}]}
   groups:
     - {name: careful, topics: [orders], members: 2, processing: 4ms,
        config: {group.protocol: consumer, isolation.level: read_committed, auto.offset.reset: earliest}}

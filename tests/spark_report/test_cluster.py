@@ -13,7 +13,7 @@ import pytest
 from benchmarks.spark_servers import spark_home
 from spark_report.spark import jvm
 from spark_report.spark import master as masters
-from tests.spark_report.conftest import Known, tables_of
+from tests.spark_report.conftest import ReportedSessions, tables_of
 
 pytestmark = pytest.mark.slow
 
@@ -73,7 +73,7 @@ def submitted(sessions: Path, place: Path, url: str) -> Any:
 @pytest.mark.evening
 @pytest.mark.parametrize("way", [by_master, submitted])
 def test_a_standalone_cluster_comes_to_the_same_tables(
-    way: Callable[[Path, Path, str], Any], known: Known, workers: str, tmp_path: Path
+    way: Callable[[Path, Path, str], Any], known: ReportedSessions, workers: str, tmp_path: Path
 ) -> None:
     assert way(known.sessions, tmp_path, workers) == known.tables
 

@@ -28,7 +28,7 @@ from spark_report import __main__ as command
 from spark_report.spark import errors, master, session
 from spark_report.spark.errors import ReportError
 from tests.spark_report.campaigns.test_campaigns import RUNS, plan_at, running
-from tests.spark_report.conftest import Known, tables_of
+from tests.spark_report.conftest import ReportedSessions, tables_of
 from tests.support.sessions import leader_crash, write_session
 from tests.support.wording import masked_text
 
@@ -50,7 +50,7 @@ def typed(module: str, *arguments: str | Path, **environment: str) -> "subproces
 
 
 @pytest.fixture(scope="module")
-def server(known: Known) -> Iterator[str]:
+def server(known: ReportedSessions) -> Iterator[str]:
     """Where a Spark Connect server listens, which has the known sessions behind a view of Hadoop's."""
     with contextlib.ExitStack() as end:
         with pytest.MonkeyPatch.context() as patch:
@@ -62,7 +62,7 @@ def server(known: Known) -> Iterator[str]:
 
 @pytest.mark.evening
 @pytest.mark.spark
-def test_a_server_comes_to_the_tables_of_this_machine(known: Known, server: str, tmp_path: Path) -> None:
+def test_a_server_comes_to_the_tables_of_this_machine(known: ReportedSessions, server: str, tmp_path: Path) -> None:
     """Over sessions that both see on a disk, and over those that only the server can reach."""
     there, out = "viewfs://lab/there", tmp_path / "out"
     paths = (f"{there}/session_id=one", known.sessions / "session_id=three", f"{there}/session_id=torn", "nosuch://h/x")

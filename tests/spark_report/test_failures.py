@@ -74,14 +74,14 @@ class TestWords:
         assert errors.known_failure(Exception("AnalysisException: no column x")) == ""
         assert not errors.jvm_gone(Exception("AnalysisException: no column x"))
 
-    def test_a_killed_jvm_is_told_with_its_signal_and_its_log(
+    def test_a_killed_jvm_is_reported_with_its_signal_and_its_log(
         self, tmp_path: Path, snapshot: SnapshotAssertion
     ) -> None:
         jvm = subprocess.Popen(["sleep", "60"], stdin=subprocess.PIPE)
         jvm.kill()
         log = tmp_path / "spark.log"
         log.write_text("WARN x\n\tat y\n")
-        started = session.Started(None, "x", log, jvm)  # type: ignore[arg-type]
+        started = session.RunningSpark(None, "x", log, jvm)  # type: ignore[arg-type]
         told = session.error_for(ConnectionError("Answer from Java side is empty"), started, log, "Spark failed")
         assert isinstance(told, errors.JobError)
         assert told.code == "spark_failed"
@@ -117,9 +117,9 @@ class TestOut:
         taken_down = []
 
         @contextlib.contextmanager
-        def up(*_a: Any) -> Iterator[session.Started]:
+        def up(*_a: Any) -> Iterator[session.RunningSpark]:
             try:
-                yield session.Started(None, "given", None)  # type: ignore[arg-type]
+                yield session.RunningSpark(None, "given", None)  # type: ignore[arg-type]
             finally:
                 taken_down.append("Spark")
 
@@ -153,7 +153,7 @@ class TestOut:
             (directory / "report.html").write_text("half")
             raise OSError(number, os.strerror(number))
 
-        up = session.Started(None, "given", None)  # type: ignore[arg-type]
+        up = session.RunningSpark(None, "given", None)  # type: ignore[arg-type]
         monkeypatch.setattr(job, "_spark", lambda *_a: contextlib.nullcontext(up))
         monkeypatch.setattr(job, "_computed", lambda *_a: {})
         monkeypatch.setattr(job, "build_story", lambda *_a: None)

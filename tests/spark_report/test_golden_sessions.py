@@ -91,7 +91,7 @@ def test_golden_sessions_are_reported_and_what_a_later_version_adds_is_left_out(
     assert reported.terminal.count("1 moon_rose") == 1
 
 
-def test_an_edited_table_of_records_is_told(reported: Reported) -> None:
+def test_an_edited_table_of_records_is_reported(reported: Reported) -> None:
     assert reported.outcome.contradicted == (reported.edited,)
     told = reported.rows("disagreements")
     assert {row["session_id"] for row in told} == {reported.edited}

@@ -134,7 +134,7 @@ class TestReport:
         assert HOSTILE[:20] not in text
         assert "&lt;/script&gt;&lt;script&gt;document.title=" in text
 
-    def test_the_terminal_tells_cause_and_outage(
+    def test_the_terminal_reports_cause_and_outage(
         self, reported: tuple[Path, str, list[str]], snapshot: SnapshotAssertion
     ) -> None:
         text = " ".join(reported[1].split())

@@ -33,7 +33,7 @@ def test_a_terminal_report_ends_well_without_its_reader(tmp_path: Path, left: Te
     left.flush()
 
 
-def test_stages_go_on_without_their_reader(left: TextIO) -> None:
+def test_stages_continue_without_their_reader(left: TextIO) -> None:
     stages = Stages(left)
     stages("one")
     stages("two")

@@ -213,13 +213,13 @@ def _vouched(finding: Finding, cluster_state: ClusterState, ledger: Ledger) -> l
 
 
 def _stood_behind(
-    isr: set[int], place: RecordBlock, offset: int, writers: set[int], cluster_state: ClusterState, ledger: Ledger
+    isr: set[int], block: RecordBlock, offset: int, writers: set[int], cluster_state: ClusterState, ledger: Ledger
 ) -> list[str]:
     stood = [
-        set(ledger.ack_isrs.isr_at(place.partition, epoch_branch.id, offset))
-        for epoch_branch in cluster_state.epoch_branches[place.partition].by_id
-        if epoch_branch.epoch == place.leader_epoch and epoch_branch.broker in writers
+        set(ledger.ack_isrs.isr_at(block.partition, epoch_branch.id, offset))
+        for epoch_branch in cluster_state.epoch_branches[block.partition].by_id
+        if epoch_branch.epoch == block.leader_epoch and epoch_branch.broker in writers
     ]
     if not stood:
-        return [f"none of brokers {sorted(writers)} wrote in epoch {place.leader_epoch} of {place.partition}"]
-    return [] if isr in stood else [f"ISR {sorted(isr)} was not the ISR of {place.partition}-{offset}"]
+        return [f"none of brokers {sorted(writers)} wrote in epoch {block.leader_epoch} of {block.partition}"]
+    return [] if isr in stood else [f"ISR {sorted(isr)} was not the ISR of {block.partition}-{offset}"]

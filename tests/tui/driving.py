@@ -66,8 +66,8 @@ class Driver:
         self.clock = clock
 
     @property
-    def bridge(self):
-        return self.app.bridge
+    def session_controller(self):
+        return self.app.session_controller
 
     @property
     def main(self):
@@ -123,7 +123,7 @@ class Driver:
 
     def happened(self, kind):
         """The events of a kind so far, of those that have a line in the feed."""
-        found = self.bridge.notable_events(0, self.bridge.view.now_us, 10_000)
+        found = self.session_controller.notable_events(0, self.session_controller.view.now_us, 10_000)
         return [each for each in found if each.kind == kind]
 
     def sheet(self):
@@ -146,8 +146,8 @@ class Driver:
 @asynccontextmanager
 async def driving(size=(120, 40), session=None, glyphs="unicode", speed=1.0):
     clock = StepClock()
-    bridge = SessionController(session or sandbox(calm=True), clock, speed=speed)
-    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, glyphs=glyphs)
+    session_controller = SessionController(session or sandbox(calm=True), clock, speed=speed)
+    app = FloodmarkApp(session_controller, playbook="sandbox", seed=7, glyphs=glyphs)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)

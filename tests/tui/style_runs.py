@@ -2,7 +2,7 @@
 
 from itertools import groupby
 
-from tui.terminal.theme import ROLES, Look
+from tui.terminal.theme import ROLES, Appearance
 
 OVERS = ("", "row", "cell")
 
@@ -15,12 +15,12 @@ def told(style):
     return " ".join(each for each in (*attributes, colour, context) if each) or "plain"
 
 
-def names(look):
+def names(appearance):
     """What each style is called: the role that has it, of several the first by name; what no role has is told whole."""
     found = {}
     for over in OVERS:
         for role in sorted(ROLES):
-            found.setdefault(told(look.style(role, over)), f"{role}/{over}" if over else role)
+            found.setdefault(told(appearance.style(role, over)), f"{role}/{over}" if over else role)
     return found
 
 
@@ -31,9 +31,9 @@ def lines(app):
         yield [(style, "".join(text for _, text in run)) for style, run in groupby(pieces, key=lambda each: each[0])]
 
 
-def runs(app, look: Look):
+def runs(app, appearance: Appearance):
     """The golden: which styles there are, then the runs of every line as their names and lengths."""
-    called = names(look)
+    called = names(appearance)
     every = [*lines(app)]
     used = dict.fromkeys(style for line in every for style, _text in line)
     legend = sorted(f"{called[style]}: {style}" for style in used if style in called)

@@ -12,7 +12,7 @@ from tui.keybindings.keymap import GROUPS, KEYS
 from tui.screens.help import HelpScreen
 from tui.screens.layout import SMALLEST
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel.timeline.event_feed import ALARMS, ALL, LEVELS, level_title
 from tui.widgets.matrix import lead
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 def leaders(driver):
-    return {each.name: each.leader for each in driver.bridge.view.partitions}
+    return {each.name: each.leader for each in driver.session_controller.view.partitions}
 
 
 async def test_the_first_picture_shows_the_cluster_under_load(snapshot):
@@ -51,7 +51,7 @@ async def test_two_keys_crash_the_broker_under_the_cursor_and_a_new_leader_appea
             await driver.seconds(1)
         elected = [each for each in driver.happened("leader_elected") if each.at_us > crashed.at_us]
         assert {each.partition for each in elected} >= set(led)
-        told = [line.text for line in driver.bridge.feed.lines(100) if line.glyph == glyphs.LEADER]
+        told = [line.text for line in driver.session_controller.feed.lines(100) if line.glyph == glyphs.LEADER]
         assert all(any(f"b{each.leader} " in text for text in told) for each in elected)
         after = leaders(driver)
         assert all(after[name] in (2, 3) for name in led)
@@ -62,10 +62,10 @@ async def test_two_keys_crash_the_broker_under_the_cursor_and_a_new_leader_appea
         assert in_feed(started) in driver.text()
         for _ in range(20):
             await driver.seconds(1)
-            if not any(each.under_replicated for each in driver.bridge.view.partitions):
+            if not any(each.under_replicated for each in driver.session_controller.view.partitions):
                 break
-        assert driver.bridge.view.brokers[0].state == "up"
-        assert not any(each.under_replicated for each in driver.bridge.view.partitions)
+        assert driver.session_controller.view.brokers[0].state == "up"
+        assert not any(each.under_replicated for each in driver.session_controller.view.partitions)
 
 
 async def test_letters_typed_in_one_go_are_not_lost():
@@ -76,7 +76,7 @@ async def test_letters_typed_in_one_go_are_not_lost():
             driver.app.simulate_key(key)
         for _ in range(4):
             await driver.settle()
-        assert [fault.name for fault in driver.bridge.view.faults] == ["crash"]
+        assert [fault.name for fault in driver.session_controller.view.faults] == ["crash"]
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
@@ -97,7 +97,7 @@ async def test_the_sheet_names_every_fault_and_what_to_expect_and_escape_leaves_
         assert driver.sheet() == ("faults", "b2")
         await driver.press("escape")
         assert driver.sheet() is None
-        assert driver.bridge.view.faults == ()
+        assert driver.session_controller.view.faults == ()
 
 
 async def test_a_letter_acts_on_any_page_and_a_capital_is_another_than_its_small_one():
@@ -106,9 +106,9 @@ async def test_a_letter_acts_on_any_page_and_a_capital_is_another_than_its_small
         capital = next(each for each in CATALOGUE.values() if each.letter.isupper() and each.accepts == "brokers")
         await driver.press("f", "pagedown")
         await driver.press("c")
-        assert [each.name for each in driver.bridge.view.faults] == ["crash"]
+        assert [each.name for each in driver.session_controller.view.faults] == ["crash"]
         await driver.press("H", "right", "f", capital.letter)
-        assert [each.name for each in driver.bridge.view.faults] == [capital.name]
+        assert [each.name for each in driver.session_controller.view.faults] == [capital.name]
 
 
 async def test_every_letter_of_the_catalogue_is_bound():
@@ -121,17 +121,17 @@ async def test_every_letter_of_the_catalogue_is_bound():
 async def test_the_arrows_reach_clients_and_a_dead_one_is_shown_as_down():
     async with driving() as driver:
         await driver.seconds(2)
-        clients = driver.bridge.view.clients
+        clients = driver.session_controller.view.clients
         await driver.press("f", "left")
         assert driver.sheet() == ("faults", clients[-1].name)
         await driver.press(*["left"] * (len(clients) - 1))
         assert driver.sheet() == ("faults", clients[0].name)
         await driver.press("c")
-        assert driver.bridge.view.clients[0].state == "down"
+        assert driver.session_controller.view.clients[0].state == "down"
         assert f"✕ {clients[0].name} down" in driver.text()
         await driver.press("f", "left", "x")
         await driver.seconds(2)
-        assert driver.bridge.view.clients[-1].state == "down"
+        assert driver.session_controller.view.clients[-1].state == "down"
         assert f"{clients[-1].name.partition('/')[0]} position lag" in driver.text()
         assert " 1 down" in driver.text()
 
@@ -142,11 +142,11 @@ async def test_a_pause_counts_down_and_ends_by_itself():
         quiet = driver.shown("#faults")
         await driver.press("f", "g")
         assert "15.0s [heal]" in driver.text()
-        assert driver.bridge.view.brokers[0].state == "paused"
+        assert driver.session_controller.view.brokers[0].state == "paused"
         await driver.seconds(5)
         assert "10.0s [heal]" in driver.text()
         await driver.seconds(10)
-        assert driver.bridge.view.brokers[0].state == "up"
+        assert driver.session_controller.view.brokers[0].state == "up"
         assert driver.shown("#faults") == quiet
 
 
@@ -154,9 +154,9 @@ async def test_heal_all_ends_every_fault(snapshot):
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("f", "c", "right", "f", "l")
-        assert len(driver.bridge.view.faults) == 2
+        assert len(driver.session_controller.view.faults) == 2
         await driver.press("H")
-        assert driver.bridge.view.faults == ()
+        assert driver.session_controller.view.faults == ()
         await driver.press("H")
         assert driver.toasts()[-1] == snapshot
 
@@ -167,10 +167,10 @@ async def test_a_click_on_heal_heals_one_fault():
         await driver.press("f", "l", "right", "f", "l")
         faults = driver.main.faults
         await driver.pilot.click(faults, offset=(2, 0))
-        assert len(driver.bridge.view.faults) == 2
+        assert len(driver.session_controller.view.faults) == 2
         await driver.pilot.click(faults, offset=(faults.size.width - 3, 0))
         await driver.settle()
-        assert [fault.id for fault in driver.bridge.view.faults] == [1]
+        assert [fault.id for fault in driver.session_controller.view.faults] == [1]
 
 
 async def test_a_refusal_is_a_toast_with_the_reason(snapshot):
@@ -191,15 +191,15 @@ async def test_space_stops_time_and_a_step_is_one_event():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("space")
-        at = driver.bridge.session.cluster.executed
+        at = driver.session_controller.session.cluster.executed
         await driver.seconds(1)
-        assert driver.bridge.session.cluster.executed == at
+        assert driver.session_controller.session.cluster.executed == at
         assert "‖ PAUSED" in driver.text()
         await driver.press("full_stop")
-        assert driver.bridge.session.cluster.executed == at + 1
+        assert driver.session_controller.session.cluster.executed == at + 1
         await driver.press("space")
         await driver.seconds(1)
-        assert driver.bridge.session.cluster.executed > at + 1
+        assert driver.session_controller.session.cluster.executed > at + 1
 
 
 async def test_seek_stops_at_the_next_notable_event():
@@ -208,9 +208,9 @@ async def test_seek_stops_at_the_next_notable_event():
         await driver.press("f", "c", "greater_than_sign")
         for _ in range(200):
             await driver.frames(1)
-            if not driver.bridge.seeking:
+            if not driver.session_controller.seeking:
                 break
-        assert driver.bridge.paused
+        assert driver.session_controller.paused
         (fenced,) = driver.happened("broker_fenced")
         assert fenced.broker == 1
         assert in_feed(fenced) in driver.text()
@@ -219,12 +219,12 @@ async def test_seek_stops_at_the_next_notable_event():
 async def test_speed_keys():
     async with driving() as driver:
         await driver.press("right_square_bracket", "right_square_bracket")
-        assert driver.bridge.speed == 5
+        assert driver.session_controller.speed == 5
         await driver.press("left_square_bracket")
-        assert driver.bridge.speed == 2
+        assert driver.session_controller.speed == 2
         assert "×2" in driver.text()
         await driver.press("backslash")
-        assert driver.bridge.speed == 1
+        assert driver.session_controller.speed == 1
 
 
 async def test_the_cursor_moves_by_arrows_letters_and_mouse():
@@ -255,7 +255,7 @@ async def test_a_click_on_the_key_bar_presses_the_key():
         bar = driver.app.screen.query_one("#keybar")
         await driver.pilot.click(bar, offset=(2, 0))
         await driver.settle()
-        assert driver.bridge.paused
+        assert driver.session_controller.paused
 
 
 async def test_the_log_scrolls_and_follows_again(snapshot):
@@ -291,11 +291,11 @@ async def test_help_is_made_from_the_keys():
         assert not isinstance(driver.app.screen, HelpScreen)
 
 
-async def test_the_session_goes_on_behind_the_help():
+async def test_the_session_continues_behind_the_help():
     async with driving() as driver:
         await driver.press("question_mark")
         await driver.seconds(1)
-        assert driver.bridge.session.cluster.now_us == 1_000_000
+        assert driver.session_controller.session.cluster.now_us == 1_000_000
 
 
 async def test_the_palette_offers_every_fault_on_every_broker():
@@ -306,8 +306,10 @@ async def test_the_palette_offers_every_fault_on_every_broker():
         await driver.press(*"crash b2")
         await driver.until(lambda: driver.text().count("crash b2") > 1)
         await driver.press("enter")
-        await driver.until(lambda: driver.bridge.view.faults)
-        assert [(fault.name, fault.target) for fault in driver.bridge.view.faults] == [("crash", "broker 2")]
+        await driver.until(lambda: driver.session_controller.view.faults)
+        assert [(fault.name, fault.target) for fault in driver.session_controller.view.faults] == [
+            ("crash", "broker 2")
+        ]
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -342,13 +344,13 @@ async def test_every_line_is_as_wide_as_the_terminal():
             assert len(lines) == size[1]
 
 
-async def test_a_terminal_that_is_too_small_is_told_so_and_the_session_goes_on(snapshot):
+async def test_a_terminal_that_is_too_small_is_reported_so_and_the_session_continues(snapshot):
     async with driving((80, 24)) as driver:
         await driver.pilot.resize_terminal(50, 15)
         await driver.seconds(1)
         assert f"{SMALLEST[0]}x{SMALLEST[1]}" in driver.text()
         assert driver.shown("#toosmall") == snapshot
-        assert driver.bridge.session.cluster.now_us == 1_000_000
+        assert driver.session_controller.session.cluster.now_us == 1_000_000
         await driver.press("f", "c")
         await driver.pilot.resize_terminal(120, 40)
         await driver.seconds(1)
@@ -422,15 +424,15 @@ async def test_a_new_look_paints_everything_anew():
         await driver.press("space")
         matrix = driver.main.matrix
         before = matrix.built
-        matrix.set_look(Look(glyphs="ascii"))
+        matrix.set_look(Appearance(glyphs="ascii"))
         await driver.settle()
         assert matrix.built == before + len(matrix.rows)
 
 
-async def test_a_violation_is_told_in_the_feed(snapshot):
+async def test_a_violation_is_reported_in_the_feed(snapshot):
     async with driving() as driver:
         broken = InvariantViolated(0, "leader-completeness", "orders-0", 2, "two leaders", "a test")
-        driver.bridge.session.cluster.emit(broken)
+        driver.session_controller.session.cluster.emit(broken)
         await driver.seconds(1)
         assert in_feed(broken) in driver.text()
         assert in_feed(broken) == snapshot
@@ -485,28 +487,28 @@ async def test_the_operations_sheet_names_every_operation_and_what_it_would_do(s
         assert [*first, *driver.shown("#operations")[-3:]] == snapshot
         await driver.press("escape")
         assert driver.sheet() is None
-        assert driver.bridge.view.operations == ()
+        assert driver.session_controller.view.operations == ()
 
 
 async def test_two_keys_begin_an_operation_and_its_answer_comes_later(snapshot):
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("a", "e")
-        (operation,) = driver.bridge.view.operations
+        (operation,) = driver.session_controller.view.operations
         assert (operation.name, operation.detail) == ("elect_leaders", "partition=orders-0")
         running = driver.shown("#faults")
         await driver.seconds(1)
-        assert driver.bridge.view.operations == ()
+        assert driver.session_controller.view.operations == ()
         (answered,) = driver.happened("admin_answered")
         assert (answered.operation, answered.error) == ("elect_leaders", "ELECTION_NOT_NEEDED")
         assert in_feed(answered) in driver.text()
         assert [*running, in_feed(answered)] == snapshot
         await driver.press("a", "s")
         await driver.seconds(4)
-        assert driver.bridge.view.brokers[0].state == "down"
+        assert driver.session_controller.view.brokers[0].state == "down"
         assert "shutdown" in driver.text()
         for _ in range(12):
             await driver.seconds(1)
-            if driver.bridge.view.brokers[0].state == "up":
+            if driver.session_controller.view.brokers[0].state == "up":
                 break
-        assert driver.bridge.view.brokers[0].state == "up"
+        assert driver.session_controller.view.brokers[0].state == "up"

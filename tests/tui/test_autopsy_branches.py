@@ -47,36 +47,36 @@ async def opened(tmp_path, monkeypatch, size=(120, 40)):
     session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     async with driving(size, session=session) as driver:
         driver.app.recorder = session.recorder
-        driver.bridge.session.advance(15 * SECOND)
-        driver.bridge.refresh_view()
+        driver.session_controller.session.advance(15 * SECOND)
+        driver.session_controller.refresh_view()
         await driver.press("n")
         yield driver
 
 
 async def arrived(driver):
     for _ in range(2000):
-        if driver.bridge.growing is None and not driver.bridge.news:
+        if driver.session_controller.growing is None and not driver.session_controller.news:
             break
         driver.app.frame()
     await driver.settle()
 
 
-async def test_a_branch_begins_at_the_marked_frame_and_what_saves_is_told(tmp_path, monkeypatch, snapshot):
+async def test_a_branch_begins_at_the_marked_frame_and_what_saves_is_reported(tmp_path, monkeypatch, snapshot):
     async with opened(tmp_path, monkeypatch) as driver:
         page = driver.app.screen
         await driver.press("s")
         await driver.until(lambda: page.answered)
         await driver.press("right", "w")
         await arrived(driver)
-        branch = driver.bridge.branches.current
+        branch = driver.session_controller.branches.current
         assert branch.letter == "B"
-        assert branch.left_us == page.case.frames[1].at_us == driver.bridge.view.now_us
+        assert branch.left_us == page.case.frames[1].at_us == driver.session_controller.view.now_us
         assert isinstance(driver.app.screen, MainScreen)
         assert finding_page.in_short(FOUND) in driver.toasts()
         assert sorted(driver.toasts()) == snapshot
 
 
-async def test_without_having_asked_nothing_is_told_of_what_saves(tmp_path, monkeypatch, snapshot):
+async def test_without_having_asked_nothing_learns_of_what_saves(tmp_path, monkeypatch, snapshot):
     async with opened(tmp_path, monkeypatch) as driver:
         await driver.press("w")
         await arrived(driver)
@@ -99,15 +99,15 @@ async def test_a_change_is_marked_and_run_as_a_branch_beside_the_session(tmp_pat
         assert "▌ ✕ kafka 4.1" in driver.text()
         await driver.press("tab", "shift+tab", "shift+tab")
         assert "▌ ✓ acks=all" in driver.text(), "what was refused cannot be run"
-        missing = driver.bridge.view.ledger.missing
+        missing = driver.session_controller.view.ledger.missing
         assert missing
         await driver.press("enter")
         await arrived(driver)
         assert isinstance(driver.app.screen, CompareScreen)
-        assert driver.bridge.branches.current.began == "acks=all"
-        assert driver.bridge.view.now_us == 15 * SECOND
-        assert driver.bridge.view.ledger.missing == 0
-        assert driver.bridge.companion.branch.letter == "main"
+        assert driver.session_controller.branches.current.began == "acks=all"
+        assert driver.session_controller.view.now_us == 15 * SECOND
+        assert driver.session_controller.view.ledger.missing == 0
+        assert driver.session_controller.comparison.branch.letter == "main"
         assert str(missing) in driver.toasts()[-1].split()
         assert driver.toasts()[-1] == snapshot
 
@@ -136,14 +136,14 @@ async def test_another_finding_forgets_what_was_marked(tmp_path, monkeypatch):
         assert isinstance(driver.app.screen, AutopsyScreen)
 
 
-async def test_a_branch_that_cannot_be_had_is_told(tmp_path, monkeypatch):
+async def test_a_branch_that_cannot_be_had_is_reported(tmp_path, monkeypatch):
     async with opened(tmp_path, monkeypatch) as driver:
         page = driver.app.screen
         page.choices = (finding_page.RemedyChoice("no such version", {"cluster.kafka": "0.1"}, 1),)
         page.marked = 0
         await driver.press("enter")
         assert driver.toasts()[-1].startswith("no such version: ")
-        assert len(driver.bridge.branches) == 1
+        assert len(driver.session_controller.branches) == 1
 
 
 async def test_the_session_is_copied_as_a_playbook(tmp_path, monkeypatch, snapshot):

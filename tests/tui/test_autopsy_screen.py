@@ -44,8 +44,8 @@ def tail(recorder=None):
 
 def run_to(driver, at_us):
     """Without frames: the wall clock of a hundred of them is not what is looked at."""
-    driver.bridge.session.advance(at_us)
-    driver.bridge.refresh_view()
+    driver.session_controller.session.advance(at_us)
+    driver.session_controller.refresh_view()
 
 
 @asynccontextmanager
@@ -77,7 +77,7 @@ async def test_there_is_none_yet_and_it_says_so(snapshot):
         assert driver.toasts() == snapshot
 
 
-async def test_what_is_only_missing_is_told_as_such():
+async def test_what_is_only_missing_is_reported_as_such():
     async with opened(tail(), 15 * SECOND) as driver:
         finding = driver.app.screen.case.finding
         assert (finding.kind, finding.count, finding.partitions) == ("missing", 26, ("orders-0",))
@@ -98,25 +98,27 @@ async def test_a_zombie_has_its_records_only_once_it_wrote_them():
 @pytest.fixture(scope="module")
 def library_loss():
     """Fifty seconds of a playbook of the library: looked at only, never moved."""
-    bridge = SessionController(Session.start(load(path_of("acks-1-lost-tail")), open_ended=True), StepClock())
-    bridge.session.advance(50 * SECOND)
-    bridge.refresh_view()
-    return bridge
+    session_controller = SessionController(
+        Session.start(load(path_of("acks-1-lost-tail")), open_ended=True), StepClock()
+    )
+    session_controller.session.advance(50 * SECOND)
+    session_controller.refresh_view()
+    return session_controller
 
 
-@pytest.mark.parametrize("look", ["", "ascii", "no-color"])
-async def test_the_page(look, library_loss, golden, monkeypatch):
-    if look == "no-color":
+@pytest.mark.parametrize("appearance", ["", "ascii", "no-color"])
+async def test_the_page(appearance, library_loss, golden, monkeypatch):
+    if appearance == "no-color":
         monkeypatch.setenv("NO_COLOR", "1")
-    set_of_glyphs = "ascii" if look == "ascii" else "unicode"
+    set_of_glyphs = "ascii" if appearance == "ascii" else "unicode"
     app = FloodmarkApp(library_loss, playbook="acks-1-lost-tail", seed=7, glyphs=set_of_glyphs)
     async with app.run_test(size=SIZES["120x40"]) as pilot:
         await pilot.pause()
         driver = Driver(pilot, app, library_loss.clock)
         await driver.press("n", "right")
         async for name in driver.at_sizes(SIZES):
-            assert trimmed(driver.text()) == golden(f"autopsy-{'ascii-' if look == 'ascii' else ''}{name}")
-        if look == "no-color":
+            assert trimmed(driver.text()) == golden(f"autopsy-{'ascii-' if appearance == 'ascii' else ''}{name}")
+        if appearance == "no-color":
             styles = [segment.style for line in driver.app.screen._compositor.render_strips() for segment in line]
             assert not any(each and each.color and not each.color.is_default for each in styles)
 
@@ -277,7 +279,7 @@ async def test_what_would_have_saved_it_stands_with_its_price(tmp_path, monkeypa
         assert "9 runs over" not in driver.text()
 
 
-async def test_a_refusal_is_told_on_the_page(tmp_path, monkeypatch):
+async def test_a_refusal_is_reported_on_the_page(tmp_path, monkeypatch):
     async def answer(*_asked):
         return Explanation(None, "error: another digest")
 
@@ -335,29 +337,29 @@ async def test_a_process_that_refuses_says_why(tmp_path, snapshot):
 async def test_it_pauses_where_the_next_acknowledged_record_goes_missing(snapshot):
     async with driving(session=tail(), speed=1000.0) as driver:
         await driver.press("A")
-        assert driver.bridge.stops_at_loss
+        assert driver.session_controller.stops_at_loss
         begun = driver.toasts()
         for _ in range(200):
             await driver.frames(1)
-            if driver.bridge.paused:
+            if driver.session_controller.paused:
                 break
-        assert driver.bridge.paused
-        assert driver.bridge.view.ledger.missing == 26
-        assert driver.bridge.chronicle.losses == 1
+        assert driver.session_controller.paused
+        assert driver.session_controller.view.ledger.missing == 26
+        assert driver.session_controller.chronicle.losses == 1
         assert [*begun, driver.toasts()[-1]] == snapshot
-        assert not driver.bridge.stops_at_loss
+        assert not driver.session_controller.stops_at_loss
         await driver.press("n")
         assert looked_at(driver)[2] == "missing"
 
 
-async def test_unless_it_is_asked_to_it_goes_on(snapshot):
+async def test_unless_it_is_asked_to_it_continues(snapshot):
     async with driving(session=tail(), speed=1000.0) as driver:
         await driver.press("A", "A")
-        assert not driver.bridge.stops_at_loss
+        assert not driver.session_controller.stops_at_loss
         assert driver.toasts()[-1] == snapshot
         for _ in range(200):
             await driver.frames(1)
-            if driver.bridge.chronicle.losses:
+            if driver.session_controller.chronicle.losses:
                 break
-        assert driver.bridge.chronicle.losses
-        assert not driver.bridge.paused
+        assert driver.session_controller.chronicle.losses
+        assert not driver.session_controller.paused

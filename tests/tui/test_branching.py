@@ -14,7 +14,7 @@ from tests.tui.session.test_session_controller import SlowClock
 from tui.output import session_end
 from tui.screens.cluster import MainScreen
 from tui.screens.time_travel import CompareScreen, GrowingScreen
-from tui.session.session_controller import Companion, SessionController
+from tui.session.session_controller import ComparisonBranch, SessionController
 from tui.terminal.frame_clock import SLICE_S, StepClock
 from tui.viewmodel import status_bar
 from tui.viewmodel.timeline import branches
@@ -67,7 +67,7 @@ def test_a_branch_is_grown_by_slices_of_eight_milliseconds(snapshot):
     assert simulation.news == snapshot
 
 
-def test_a_branch_tells_what_happened_before_it_left_and_each_has_its_own_feed():
+def test_a_branch_reports_what_happened_before_it_left_and_each_has_its_own_feed():
     simulation = lived()
     main, lines, chronicle = simulation.branches.current, simulation.feed.lines(100), simulation.chronicle
     simulation.fork()
@@ -81,7 +81,7 @@ def test_a_branch_tells_what_happened_before_it_left_and_each_has_its_own_feed()
     assert simulation.feed.lines(100) == lines
 
 
-def test_what_is_refused_in_the_past_is_told_and_the_past_is_looked_at_still(snapshot):
+def test_what_is_refused_in_the_past_is_reported_and_the_past_is_looked_at_still(snapshot):
     simulation = lived()
     simulation.to_time(SECOND // 2)
     simulation.act(Action("inject", "crash", "broker(9)"))
@@ -119,10 +119,10 @@ def test_what_is_compared_with_goes_to_the_same_instants_and_no_further_than_it_
     simulation.session.advance(3 * SECOND)
     simulation.session.advance(3 * SECOND)
     simulation.to_time(2_500_000)
-    assert not simulation.companion.reaches
+    assert not simulation.comparison.reaches
     assert main.live.cluster.digest() == before
     simulation.switch(main)
-    assert simulation.companion is None
+    assert simulation.comparison is None
     assert simulation.branches.current is main is not here
 
 
@@ -149,10 +149,10 @@ def test_what_is_compared_with_catches_up_by_slices_and_nothing_moves_meanwhile(
 def test_a_companion_that_is_let_go_shows_its_present():
     branches = Branches(small())
     branches.current.session.advance(SECOND)
-    companion = Companion(branches.current)
-    companion.jump(SECOND // 2)
+    comparison = ComparisonBranch(branches.current)
+    comparison.jump(SECOND // 2)
     assert branches.current.session.in_past
-    companion.leave()
+    comparison.leave()
     assert not branches.current.session.in_past
 
 
@@ -239,7 +239,7 @@ def top(driver):
 async def crashed(driver):
     """Two seconds, with a crash at one."""
     await driver.seconds(1)
-    driver.bridge.act(CRASH)
+    driver.session_controller.act(CRASH)
     await driver.seconds(1)
 
 
@@ -249,17 +249,17 @@ async def test_acting_in_the_past_undoing_and_comparing(golden, snapshot):
         assert " Y" not in top(driver)
         await driver.press("{", "f", "l")
         said = [driver.toasts()[-1]]
-        assert driver.bridge.branches.current.letter == "B"
+        assert driver.session_controller.branches.current.letter == "B"
         assert "00:01.000" in top(driver)
         assert "Y FORK B" in top(driver)
         await driver.press("space")
         await driver.seconds(0.5)
         await driver.press("space", "u")
         said.append(driver.toasts()[-1])
-        assert driver.bridge.branches.current.letter == "C"
+        assert driver.session_controller.branches.current.letter == "C"
         await driver.press("U")
         said.append(driver.toasts()[-1])
-        assert driver.bridge.branches.current.letter == "B"
+        assert driver.session_controller.branches.current.letter == "B"
         assert said == snapshot
         driver.app.clear_notifications()
         await driver.press("b", "down")
@@ -270,8 +270,8 @@ async def test_acting_in_the_past_undoing_and_comparing(golden, snapshot):
         async for size in driver.at_sizes(SIZES):
             assert trimmed(driver.text()) == golden(f"compare-{size}")
         await driver.press("b", "up", "enter")
-        assert driver.bridge.branches.current.letter == "main"
-        assert driver.bridge.companion is None
+        assert driver.session_controller.branches.current.letter == "main"
+        assert driver.session_controller.comparison is None
         assert isinstance(driver.app.screen, MainScreen)
 
 
@@ -280,9 +280,9 @@ async def test_what_has_not_come_so_far_says_so_and_the_keys_of_time_move_both(s
         await crashed(driver)
         await driver.press("{", "w", "b", "c")
         said = [driver.toasts()[-1]]
-        assert driver.bridge.companion is None
+        assert driver.session_controller.comparison is None
         await driver.press("up", "enter", "b", "down", "c")
-        assert not driver.bridge.companion.reaches
+        assert not driver.session_controller.comparison.reaches
         said += driver.shown("#compare-1")
         await driver.press("home")
         assert "main · 00:00.000" in driver.text()
@@ -291,16 +291,16 @@ async def test_what_has_not_come_so_far_says_so_and_the_keys_of_time_move_both(s
         await driver.press("down")
         assert driver.main.matrix.cursor != partition
         await driver.press("escape")
-        assert driver.bridge.companion is None
+        assert driver.session_controller.comparison is None
         await driver.press("u", "U", "U")
         assert [*said, driver.toasts()[-1]] == snapshot
 
 
-async def test_a_branch_on_its_way_is_told_and_can_be_given_up(monkeypatch, snapshot):
+async def test_a_branch_on_its_way_is_reported_and_can_be_given_up(monkeypatch, snapshot):
     async with driving((80, 24), session=small()) as driver:
         await crashed(driver)
         monkeypatch.setattr("tui.session.session_controller.BATCH", 1)
-        clock = driver.bridge.clock = SlowClock(SLICE_S)
+        clock = driver.session_controller.clock = SlowClock(SLICE_S)
         clock._now = driver.clock.now()
         await driver.press("{", "w")
         assert isinstance(driver.app.screen, GrowingScreen)
@@ -309,14 +309,14 @@ async def test_a_branch_on_its_way_is_told_and_can_be_given_up(monkeypatch, snap
         await driver.press("u", "b", "escape")
         assert isinstance(driver.app.screen, MainScreen)
         assert "PAST 00:01.0 of 00:02.0" in top(driver)
-        assert len(driver.bridge.branches) == 1
+        assert len(driver.session_controller.branches) == 1
         await driver.press("w")
         monkeypatch.setattr("tui.session.session_controller.BATCH", 100_000)
         for _ in range(8):
             driver.app.frame()
         await driver.settle()
         assert isinstance(driver.app.screen, MainScreen)
-        assert driver.bridge.branches.current.letter == "B"
+        assert driver.session_controller.branches.current.letter == "B"
         assert [told, driver.toasts()[-1]] == snapshot
 
 
@@ -330,10 +330,10 @@ async def test_bookmarks_are_gone_to_from_the_list_and_by_name(snapshot):
         assert [(each.at_us, each.letter) for each in driver.main.branches.bookmarks] == [(SECOND, "main")]
         assert [*none, driver.toasts()[-1]] == snapshot
         await driver.press("w", "ctrl+b", "enter")
-        assert driver.bridge.branches.current.letter == "main"
-        assert driver.bridge.view.now_us == SECOND
+        assert driver.session_controller.branches.current.letter == "main"
+        assert driver.session_controller.view.now_us == SECOND
         await driver.press("backspace", "ctrl+p", *"go 00:00.5", "enter")
-        assert driver.bridge.view.now_us == SECOND // 2
+        assert driver.session_controller.view.now_us == SECOND // 2
         await driver.press("ctrl+b", "d")
         assert driver.shown("#choice") == none
 
@@ -349,10 +349,10 @@ async def test_the_dialog_of_times_offers_the_bookmarks():
         await driver.press("B", "ctrl+g", "down", "down", "up")
         assert "▌ 00:01.000  main" in driver.text()
         await driver.press("enter")
-        assert driver.bridge.branches.current.letter == "main"
-        assert driver.bridge.view.now_us == SECOND
+        assert driver.session_controller.branches.current.letter == "main"
+        assert driver.session_controller.view.now_us == SECOND
         await driver.press("ctrl+g", "down", *"0.5s", "enter")
-        assert driver.bridge.view.now_us == SECOND // 2, "what is typed goes before what is marked"
+        assert driver.session_controller.view.now_us == SECOND // 2, "what is typed goes before what is marked"
 
 
 # -- the end ---------------------------------------------------------------------------------------------------------

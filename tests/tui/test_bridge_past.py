@@ -56,7 +56,7 @@ def words(simulation):
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 2, 3.5])
-def test_everything_shown_is_of_the_instant(seconds):
+def test_everything_shown_is_of_the_time(seconds):
     simulation, then = lived(), at(seconds)
     simulation.to_time(round(seconds * SECOND))
     if seconds:  # nothing has run at zero, and what is due then has after a jump
@@ -78,7 +78,7 @@ def test_back_in_the_present_everything_is_as_it_was_left():
     assert not simulation.to_present()
 
 
-def test_played_from_the_past_it_goes_on_live_when_it_comes_to_the_present():
+def test_played_from_the_past_it_continues_live_when_it_comes_to_the_present():
     simulation = lived()
     simulation.to_time(5 * SECOND)
     simulation.set_speed(2.0)
@@ -194,14 +194,14 @@ def test_what_is_done_in_the_past_begins_a_branch_and_the_present_is_as_it_was()
     assert "lag" in [fault.name for fault in simulation.view.faults]
 
 
-def test_looks_between_deeds_change_nothing():
+def test_looks_between_actions_change_nothing():
     def evening(looks):
         simulation = SessionController(session(orders=2, payments=1, calm=True), StepClock())
         for action in (CRASH, Action("inject", "lag", "broker(2)"), Action("heal", "all")):
             play(simulation, 1.5)
             if looks:
-                for look in (simulation.back, simulation.previous, simulation.step, simulation.seek):
-                    look()
+                for appearance in (simulation.back, simulation.previous, simulation.step, simulation.seek):
+                    appearance()
                 simulation.to_time(SECOND // 3)
                 simulation.pause(False)
                 play(simulation, 0.25)
@@ -259,7 +259,7 @@ def test_in_the_past_with_nothing_moving_there_is_nothing_to_paint():
     assert simulation.session.cluster.executed == at_event
 
 
-def test_the_feed_of_an_instant_is_made_of_the_latest_events_up_to_it():
+def test_the_feed_of_an_time_is_made_of_the_latest_events_up_to_it():
     class Rare:
         kind = "made_up"
 

@@ -11,7 +11,7 @@ from tests.tui import fake_views
 from tests.tui.driving import driving
 from tui.keybindings.keymap import MODES
 from tui.terminal.terminal import frugal
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import partition_matrix
 from tui.widgets import matrix as paint_matrix
 from tui.widgets.line_widget import LineGrid
@@ -65,11 +65,11 @@ async def test_a_frame_builds_no_more_strips_than_rows_changed():
                     assert grid.built - built <= grid.dirtied - dirtied + 2, grid
 
 
-async def test_where_time_stands_still_nothing_is_built_and_no_frame_is_asked_for():
+async def test_where_time_pauses_nothing_is_built_and_no_frame_is_asked_for():
     async with driving(LARGE) as driver:
         async for mode in every_mode(driver):
             await driver.press("space")
-            assert driver.bridge.paused
+            assert driver.session_controller.paused
             before, frames = counted(driver.app.screen), driver.app.frames
             for _ in range(5):
                 driver.clock.tick(1.0)
@@ -139,7 +139,7 @@ async def test_the_cursor_stays_on_what_there_is_while_it_is_covered():
         await driver.press("2", "i")
         await driver.frames(2)
         assert driver.main.covered
-        assert driver.main.matrix.cursor[0] < len(driver.bridge.view.partitions) <= many
+        assert driver.main.matrix.cursor[0] < len(driver.session_controller.view.partitions) <= many
 
 
 async def test_a_page_that_is_seen_through_leaves_the_main_screen_moving():
@@ -203,6 +203,6 @@ def test_a_healthy_row_is_at_most_six_segments(width, place, most):
         brokers=tuple(next(b for b in view.brokers if b.id == each) for each in brokers),
     )
     built = partition_matrix.build_matrix(view, width=width, height=6, cursor=(0, 0))
-    for look in (Look(), Look(colour=False), Look(glyphs="ascii")):
-        painted = list(paint_matrix.paint(built.rows[1], width, look))
+    for appearance in (Appearance(), Appearance(colour=False), Appearance(glyphs="ascii")):
+        painted = list(paint_matrix.paint(built.rows[1], width, appearance))
         assert len(painted) <= most, [segment.text for segment in painted]

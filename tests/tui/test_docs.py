@@ -59,7 +59,7 @@ def test_the_pictures_that_there_are_are_those_that_are_made():
     assert {path.stem for path in MEDIA.iterdir()} == made
 
 
-def test_no_picture_needs_or_tells_anything_from_outside():
+def test_no_picture_needs_or_reports_anything_from_outside():
     for path in MEDIA.iterdir():
         text = path.read_text(encoding="utf-8")
         assert path.stat().st_size < 400_000, path

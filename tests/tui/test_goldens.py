@@ -13,7 +13,7 @@ SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 
 def act(driver, name, broker):
     """Inject without a toast: toasts go by the wall clock."""
-    driver.bridge.act(Action("inject", name, f"broker({broker})"))
+    driver.session_controller.act(Action("inject", name, f"broker({broker})"))
 
 
 async def test_a_healthy_cluster(golden):
@@ -33,7 +33,7 @@ async def test_after_a_leader_crash_that_lost_records(golden):
         act(driver, "crash", 1)
         await driver.seconds(12)
         await driver.press(*["down"] * 7)
-        assert driver.bridge.view.ledger.missing > 0
+        assert driver.session_controller.view.ledger.missing > 0
         async for size in driver.at_sizes(SIZES):
             assert trimmed(driver.text()) == golden(f"lost-{size}")
 
@@ -52,7 +52,7 @@ async def test_the_past(golden):
         await driver.seconds(3)
         act(driver, "crash", 1)
         await driver.seconds(3)
-        driver.bridge.to_time(3_250_000)
+        driver.session_controller.to_time(3_250_000)
         driver.main.place_panes()
         await driver.press("down")
         async for size in driver.at_sizes(SIZES):
@@ -71,7 +71,7 @@ async def test_a_split_view_after_the_controller_died(golden):
     """The controller crashes, then a leader pauses: it is fenced, replaced, and knows nothing of it."""
     async with driving(session=session()) as driver:
         await driver.seconds(1)
-        driver.bridge.act(Action("inject", "crash", "controller"))
+        driver.session_controller.act(Action("inject", "crash", "controller"))
         await driver.seconds(5)
         act(driver, "gc_pause", 1)
         await driver.seconds(12)

@@ -13,7 +13,7 @@ from kafka_logs.session_writer import write_session
 from playbooks.recording.reader import read_session
 from tests.kafka_logs.recorded import DATA, acknowledged, lost
 from tui.imported import ImportedApp
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel.timeline.imported_session import EventList, ImportedSession
 
 
@@ -25,7 +25,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> ImportedSession:
 
 @asynccontextmanager
 async def opened(session: ImportedSession, size: tuple[int, int] = (80, 24)) -> AsyncIterator[tuple[Any, Any]]:
-    app = ImportedApp(session, Look())
+    app = ImportedApp(session, Appearance())
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         await pilot.pause()

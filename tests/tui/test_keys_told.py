@@ -24,8 +24,8 @@ OTHER = {
 @asynccontextmanager
 async def remapped_app(size=(120, 60)):
     clock = StepClock()
-    bridge = SessionController(fake_views.session(orders=1, payments=1), clock)
-    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=Settings(keys=OTHER))
+    session_controller = SessionController(fake_views.session(orders=1, payments=1), clock)
+    app = FloodmarkApp(session_controller, playbook="sandbox", seed=7, settings=Settings(keys=OTHER))
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)
@@ -38,7 +38,7 @@ def test_a_key_within_a_sentence():
 
 
 @pytest.mark.slow
-async def test_toasts_and_panes_tell_the_keys_of_the_user(snapshot):
+async def test_toasts_and_panes_show_the_keys_of_the_user(snapshot):
     async with remapped_app() as driver:
         await driver.seconds(1)
         timeline, lanes = driver.main.query_one("#timeline-pane"), driver.main.query_one("#lanes-pane")

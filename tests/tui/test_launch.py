@@ -64,7 +64,7 @@ def test_without_a_terminal_it_says_what_to_use_instead(monkeypatch, capsys, tmp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_that_cannot_be_written_is_told_before_the_screen_opens(terminal, capsys, tmp_path, snapshot):
+def test_a_directory_that_cannot_be_written_is_reported_before_the_screen_opens(terminal, capsys, tmp_path, snapshot):
     blocked = tmp_path / "file"
     blocked.write_text("")
     assert opened(out=blocked) == 2
@@ -111,7 +111,9 @@ def told_torn(err, directory):
 
 
 @pytest.mark.parametrize("where", ["on the screen", "while it is sealed"])
-def test_a_full_disk_is_told_with_what_is_left_of_the_session(where, monkeypatch, terminal, capsys, tmp_path, snapshot):
+def test_a_full_disk_is_reported_with_what_is_left_of_the_session(
+    where, monkeypatch, terminal, capsys, tmp_path, snapshot
+):
     full = RecordingError("disk full", code="cannot_go_on")
     if where == "on the screen":
         with_app(monkeypatch, failure=full)
@@ -153,7 +155,7 @@ def test_interrupted_sealing_leaves_a_readable_session(monkeypatch, terminal, ca
     assert all(line.endswith("}") for line in lines)
 
 
-def test_farewell_tells_losses_violations_and_why(snapshot):
+def test_farewell_reports_losses_violations_and_why(snapshot):
     live = session(orders=1, payments=1, settle_us=0)
     live.advance(1_000_000)
     result = live.finish()
@@ -174,7 +176,7 @@ async def test_an_error_in_a_frame_leaves_the_screen_with_the_error_in_hand(monk
         def broken():
             raise RuntimeError("wheel off")
 
-        monkeypatch.setattr(driver.bridge, "refresh_view", broken)
+        monkeypatch.setattr(driver.session_controller, "refresh_view", broken)
         driver.app.simulate_key("right_square_bracket")
         while driver.app.failure is None:
             await asyncio.sleep(0)

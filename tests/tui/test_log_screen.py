@@ -45,12 +45,12 @@ async def lose_records(driver):
     """Slow replication, then the leader dies; the others go on without its last records."""
     await driver.seconds(1)
     for broker in (1, 2, 3):
-        driver.bridge.act(Action("inject", "lag", f"broker({broker})"))
+        driver.session_controller.act(Action("inject", "lag", f"broker({broker})"))
     await driver.seconds(1)
-    driver.bridge.act(Action("inject", "crash", "broker(1)"))
+    driver.session_controller.act(Action("inject", "crash", "broker(1)"))
     await driver.seconds(2)
-    driver.bridge.act(Action("heal", "lag"))
-    while not driver.bridge.view.partitions[1].missing:
+    driver.session_controller.act(Action("heal", "lag"))
+    while not driver.session_controller.view.partitions[1].missing:
         await driver.seconds(0.5)
     driver.main.matrix.place(1, 0)
 
@@ -73,30 +73,32 @@ async def test_records_lost_then_logs_that_differ_then_the_moment_of_writing(gol
         assert f"fork {fork}" in driver.text()
         lost = [line for line in driver.shown("#log-record-pane") if "†" in line]
         await at_every_size(driver, golden, "log-lost")
-        driver.bridge.act(Action("heal", "crash"))
+        driver.session_controller.act(Action("heal", "crash"))
         while screen.microscope.lanes[0].status != "diverged":
             await driver.frames(1)
         await at_every_size(driver, golden, "log-diverged")
-        while not driver.bridge.log_history.truncations("payments-0", driver.bridge.view.now_us):
+        while not driver.session_controller.log_history.truncations(
+            "payments-0", driver.session_controller.view.now_us
+        ):
             await driver.seconds(0.5)
         assert "↺ b1 truncated" in driver.text()
         gone = [line for line in driver.shown("#log-record-pane") if "†" in line]
         assert (len(lost), len(gone)) == (1, 1)
         assert [*lost, *gone] == snapshot
         await driver.press("down", "enter")
-        assert driver.bridge.session.in_past
+        assert driver.session_controller.session.in_past
         assert screen.microscope.log_offset == fork
         text = driver.text()
         assert "PAST" in text
         assert TRUNCATED in text
-        written_us = driver.bridge.view.now_us
+        written_us = driver.session_controller.view.now_us
         (record,) = [each for each in screen.microscope.lanes if each.broker == 2]
         assert record.leo > fork
         await driver.press("comma")
-        assert driver.bridge.view.now_us <= written_us
+        assert driver.session_controller.view.now_us <= written_us
         assert driver.app.screen is screen
         await driver.press("backspace")
-        assert not driver.bridge.session.in_past
+        assert not driver.session_controller.session.in_past
         assert "↺ b1 truncated" in driver.text()
 
 
@@ -115,7 +117,7 @@ async def test_keys_move_over_offsets_replicas_partitions_and_scales(snapshot):
         await driver.press("space", "2")
         screen = driver.app.screen
         scope = screen.microscope
-        newest = driver.bridge.view.partitions[0].leo - 1
+        newest = driver.session_controller.view.partitions[0].leo - 1
         assert scope.log_offset == newest > 40
         await driver.press("left", "h")
         assert scope.log_offset == newest - 2
@@ -126,7 +128,7 @@ async def test_keys_move_over_offsets_replicas_partitions_and_scales(snapshot):
         await driver.press("left")
         assert scope.log_offset == 0
         await driver.press("t")
-        assert scope.log_offset == min(driver.bridge.view.partitions[0].hw, newest)
+        assert scope.log_offset == min(driver.session_controller.view.partitions[0].hw, newest)
         await driver.press("g")
         assert scope.log_offset == 0
         await driver.press("plus", "plus")
@@ -221,14 +223,14 @@ async def test_a_recording_can_be_looked_at_and_back_into(tmp_path, snapshot):
         assert "orders-0 offset 0" in driver.text()
         assert "committed" in driver.text()
         now = acknowledged(driver)
-        now_us = driver.bridge.view.now_us
+        now_us = driver.session_controller.view.now_us
         await driver.press("enter")
-        assert driver.bridge.session.in_past
-        assert driver.bridge.view.now_us < now_us
+        assert driver.session_controller.session.in_past
+        assert driver.session_controller.view.now_us < now_us
         then = acknowledged(driver)
         assert [now, then] == snapshot
         await driver.press("backspace")
-        assert driver.bridge.view.now_us == now_us
+        assert driver.session_controller.view.now_us == now_us
         assert acknowledged(driver) == now != then
 
 
@@ -270,10 +272,10 @@ async def test_topics_of_kafkas_own_can_be_looked_at():
         await driver.seconds(2)
         await driver.press("space", "2", "g")
         assert "billing" in driver.text()
-        own = len(driver.bridge.view.partitions)
+        own = len(driver.session_controller.view.partitions)
         await driver.press("i")
-        assert len(driver.bridge.view.partitions) > own
-        driver.main.matrix.place(len(driver.bridge.view.partitions) - 1, 0)
+        assert len(driver.session_controller.view.partitions) > own
+        driver.main.matrix.place(len(driver.session_controller.view.partitions) - 1, 0)
         await driver.press("end")
         assert "__consumer_offsets" in driver.text()
         await driver.press("i")

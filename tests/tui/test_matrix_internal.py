@@ -14,13 +14,13 @@ from tui.viewmodel import partition_matrix
 pytestmark = pytest.mark.slow
 
 
-def bridge() -> SessionController:
+def session_controller() -> SessionController:
     text = CLUSTER.replace("num.partitions: 1", "num.partitions: 50") + "settle: 2s\n"
     return SessionController(Session.start(loads(text, "live.yaml"), open_ended=True), StepClock())
 
 
 def test_they_are_set_apart_until_asked_for() -> None:
-    seen = bridge()
+    seen = session_controller()
     assert [each.name for each in seen.view.partitions] == ["orders-0"]
     assert len(seen.view.internal) == 50
     told = partition_matrix.build_matrix(seen.view, width=80, height=10, cursor=(0, 0))
@@ -31,7 +31,7 @@ def test_they_are_set_apart_until_asked_for() -> None:
 
 
 def test_what_befalls_them_is_counted_while_they_are_out_of_sight() -> None:
-    seen = bridge()
+    seen = session_controller()
     seen.session.cluster.crash(2)
     seen.session.advance(20_000_000)
     view = seen.refresh_view()
@@ -42,11 +42,11 @@ def test_what_befalls_them_is_counted_while_they_are_out_of_sight() -> None:
 async def test_a_key_shows_and_hides_them():
     async with driving(session=session()) as driver:
         await driver.seconds(1)
-        rows = len(driver.bridge.view.partitions)
+        rows = len(driver.session_controller.view.partitions)
         await driver.press("up", "i")
         await driver.seconds(1)
-        assert len(driver.bridge.view.partitions) == rows + 50
+        assert len(driver.session_controller.view.partitions) == rows + 50
         await driver.press(*["pagedown"] * 6, "i")
         await driver.seconds(1)
-        assert len(driver.bridge.view.partitions) == rows
+        assert len(driver.session_controller.view.partitions) == rows
         assert "orders-0" in driver.text()

@@ -77,10 +77,10 @@ async def test_both_keys_of_the_speed_are_clicked():
         start = next(start for start, _end, key in bar_places(120) if key.id == "faster")
         await driver.pilot.click(bar, offset=(start + 2, 0))
         await driver.settle()
-        assert driver.bridge.speed == 2.0
+        assert driver.session_controller.speed == 2.0
         await driver.pilot.click(bar, offset=(start, 0))
         await driver.settle()
-        assert driver.bridge.speed == 1.0
+        assert driver.session_controller.speed == 1.0
 
 
 # -- the status bar --------------------------------------------------------------------------------------------------
@@ -96,18 +96,18 @@ async def test_words_of_the_status_bar_are_keys(snapshot):
             await driver.settle()
 
         await click("LIVE")
-        assert driver.bridge.paused
+        assert driver.session_controller.paused
         await click("PAUSED")
-        assert not driver.bridge.paused
+        assert not driver.session_controller.paused
         await click("×1")
-        assert driver.bridge.speed == 2.0
+        assert driver.session_controller.speed == 2.0
         await click("lost")
         assert driver.toasts()[-1] == snapshot
         await driver.press("{")
         await click("PAST")
-        assert not driver.bridge.session.in_past
-        driver.bridge.fork()
-        while driver.bridge.growing is not None:
+        assert not driver.session_controller.session.in_past
+        driver.session_controller.fork()
+        while driver.session_controller.growing is not None:
             await driver.frames(1)
         driver.main.present()
         await driver.settle()
@@ -155,7 +155,7 @@ async def test_the_log_at_the_foot_is_pointed_at_scrolled_and_drilled_into():
         broker = lanes.spot(20, 3).broker
         await driver.pilot.click(lanes, offset=(20, 3))
         await driver.settle()
-        assert driver.bridge.view.brokers[driver.main.matrix.cursor[1]].id == broker
+        assert driver.session_controller.view.brokers[driver.main.matrix.cursor[1]].id == broker
         await wheel(driver, lanes, (20, 2), -3)
         assert lanes.start is not None
         await wheel(driver, lanes, (20, 2), 9)
@@ -205,10 +205,10 @@ async def test_the_sheet_is_clicked_once_to_read_and_twice_to_act():
         await driver.pilot.click(sheet, offset=spot)
         await driver.settle()
         assert sheet.choices[sheet.chosen].letter == item.letter
-        assert not driver.bridge.view.faults
+        assert not driver.session_controller.view.faults
         await driver.pilot.double_click(sheet, offset=spot)
         await driver.settle()
-        assert [each.name for each in driver.bridge.view.faults] == ["crash"]
+        assert [each.name for each in driver.session_controller.view.faults] == ["crash"]
         assert not sheet_of(driver)
 
 
@@ -227,7 +227,7 @@ async def test_in_the_log_two_clicks_go_back_to_the_record_and_ctrl_zooms():
         assert scope.scope.zoom == zoom
         await driver.pilot.double_click(scope, offset=(20 + 5, 1))
         await driver.settle()
-        assert driver.bridge.session.in_past
+        assert driver.session_controller.session.in_past
         assert isinstance(driver.app.screen, LogScreen)
         broker = scope.spot(25, 2).broker
         await right_click(driver, scope, (25, 2))
@@ -257,7 +257,7 @@ async def test_a_mark_of_the_timeline_is_broken_by_the_right_button():
         line = next(at for at, row in enumerate(screen.lanes.rows) if row.lane == "cluster")
         await right_click(driver, screen.lanes, (LABEL + column, line))
         assert sheet_of(driver) == "b1"
-        assert driver.bridge.view.now_us == screen.selected[1]
+        assert driver.session_controller.view.now_us == screen.selected[1]
 
 
 async def test_the_control_plane_is_broken_from_a_mode_too():
@@ -273,8 +273,8 @@ async def test_the_control_plane_is_broken_from_a_mode_too():
 async def test_lists_are_clicked_once_to_choose_and_twice_to_take():
     async with driving(session=small()) as driver:
         await driver.seconds(1)
-        driver.bridge.fork()
-        while driver.bridge.growing is not None:
+        driver.session_controller.fork()
+        while driver.session_controller.growing is not None:
             await driver.frames(1)
         await driver.press("b")
         screen = driver.app.screen
@@ -285,7 +285,7 @@ async def test_lists_are_clicked_once_to_choose_and_twice_to_take():
         assert driver.app.screen is screen
         await driver.pilot.double_click(screen._page, offset=(4, 2))
         await driver.settle()
-        assert driver.bridge.branches.current.letter == "main"
+        assert driver.session_controller.branches.current.letter == "main"
 
 
 async def test_the_report_and_the_text_of_a_playbook_scroll_by_the_wheel():

@@ -98,7 +98,7 @@ def torn(path, parent):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_it_plays_with_what_the_operator_did_and_stands_still_at_its_end(recorded, size, snapshot):
+async def test_it_plays_with_what_the_operator_did_and_pauses_at_its_end(recorded, size, snapshot):
     async with opened(recorded, size) as driver:
         assert "▶ PLAY" in driver.text()
         await driver.seconds(3)
@@ -106,13 +106,13 @@ async def test_it_plays_with_what_the_operator_did_and_stands_still_at_its_end(r
         assert CRASHED in driver.text()
         await driver.press("]", "]", "]", "]", "]", "]")
         await driver.seconds(20)
-        assert driver.bridge.ended
+        assert driver.session_controller.ended
         assert "AT END" in driver.text()
         assert driver.toasts() == snapshot
-        before = driver.bridge.view.now_us
+        before = driver.session_controller.view.now_us
         await driver.press("space", ".")
         await driver.seconds(2)
-        assert driver.bridge.view.now_us == before
+        assert driver.session_controller.view.now_us == before
 
 
 def files_of(path):
@@ -120,23 +120,23 @@ def files_of(path):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_what_is_done_in_it_is_done_in_a_branch_that_goes_on_live(recorded, tmp_path, size, snapshot):
+async def test_what_is_done_in_it_is_done_in_a_branch_that_continues_live(recorded, tmp_path, size, snapshot):
     before = files_of(recorded)
     async with opened(recorded, size, beside=Recorder(tmp_path, live=True, root="it")) as driver:
         await driver.seconds(1)
         await driver.press("f", "c")
-        assert driver.bridge.branches.current.letter == "B"
+        assert driver.session_controller.branches.current.letter == "B"
         assert driver.toasts()[-1] == snapshot
         assert "PLAY" not in driver.text()
-        assert driver.bridge.view.brokers[0].state == "down"
+        assert driver.session_controller.view.brokers[0].state == "down"
         assert driver.app.recorder.session_id == "it-B"
         await driver.press("space")
         await driver.seconds(1)
         assert "LIVE" in driver.text()
         await driver.press("b", "up", "enter")
-        assert driver.bridge.session.recorded is not None
+        assert driver.session_controller.session.recorded is not None
         assert driver.app.recorder is None
-        assert all(broker.state == "up" for broker in driver.bridge.view.brokers)
+        assert all(broker.state == "up" for broker in driver.session_controller.view.brokers)
         await driver.press("space")
         assert "PLAY" in driver.text()
     assert files_of(recorded) == before
@@ -144,11 +144,11 @@ async def test_what_is_done_in_it_is_done_in_a_branch_that_goes_on_live(recorded
 
 async def test_nothing_leaves_it_where_it_settles_and_it_says_so(recorded, snapshot):
     async with opened(recorded) as driver:
-        driver.bridge.session.advance(12 * SECOND)
+        driver.session_controller.session.advance(12 * SECOND)
         await driver.press("w")
         await driver.press("f", "c")
         assert driver.toasts() == snapshot
-        assert len(driver.bridge.branches) == 1
+        assert len(driver.session_controller.branches) == 1
 
 
 def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, terminal, monkeypatch, capsys, snapshot):
@@ -175,18 +175,18 @@ def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, termin
     assert files_of(recorded) == before
 
 
-async def test_it_pauses_and_goes_on_an_event_at_a_time(recorded):
+async def test_it_pauses_and_continues_an_event_at_a_time(recorded):
     async with opened(recorded) as driver:
         await driver.seconds(1)
         await driver.press("space")
-        before = driver.bridge.session.cluster.executed
+        before = driver.session_controller.session.cluster.executed
         await driver.press(".", ".")
-        assert driver.bridge.session.cluster.executed == before + 2
+        assert driver.session_controller.session.cluster.executed == before + 2
         assert "PAUSED" in driver.text()
         await driver.press(">")
         await driver.seconds(8)
         assert CRASHED in driver.text()
-        assert driver.bridge.paused
+        assert driver.session_controller.paused
 
 
 async def test_a_torn_one_goes_up_to_its_last_flush_and_says_so(recorded, tmp_path, snapshot):
@@ -194,8 +194,8 @@ async def test_a_torn_one_goes_up_to_its_last_flush_and_says_so(recorded, tmp_pa
     last_us = read_session(path).last_us
     async with opened(path, speed=100.0) as driver:
         await driver.seconds(20)
-        assert driver.bridge.ended
-        assert driver.bridge.view.now_us == last_us
+        assert driver.session_controller.ended
+        assert driver.session_controller.view.now_us == last_us
         assert driver.toasts()[-2:] == snapshot
 
 
@@ -210,7 +210,7 @@ async def test_a_rerun_that_differs_says_so_and_stops(recorded, tmp_path, snapsh
     actions.write_text(actions.read_text().replace('"broker(1)"', '"broker(3)"'))
     async with opened(path, speed=100.0) as driver:
         await driver.seconds(10)
-        assert driver.bridge.ended
+        assert driver.session_controller.ended
         assert without_numbers(driver.toasts()[-1]) == snapshot
 
 

@@ -5,7 +5,7 @@ from playbooks.results.client_stats import ClientStats
 from tests.tui import fake_views
 from tui.keybindings.keymap import KEYS
 from tui.terminal import glyphs
-from tui.terminal.theme import ROLES, Look
+from tui.terminal.theme import ROLES, Appearance
 from tui.viewmodel import fault_sheet, log_view, partition_matrix, side_panes, status_bar
 from tui.viewmodel.timeline.event_feed import FeedLine
 from tui.widgets import line_widget as paint_rows
@@ -15,10 +15,10 @@ from tui.widgets import panes as paint_panes
 from tui.widgets.line_widget import left, right, strip
 
 LOOKS = {
-    "colour": Look(),
-    "ascii": Look(glyphs="ascii"),
-    "mono": Look(colour=False),
-    "mono ascii": Look(colour=False, glyphs="ascii"),
+    "colour": Appearance(),
+    "ascii": Appearance(glyphs="ascii"),
+    "mono": Appearance(colour=False),
+    "mono ascii": Appearance(colour=False, glyphs="ascii"),
 }
 
 
@@ -63,11 +63,11 @@ def text_of(line):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-def test_every_line_is_exactly_as_wide_as_asked(look):
+@pytest.mark.parametrize("appearance", LOOKS.values(), ids=LOOKS)
+def test_every_line_is_exactly_as_wide_as_asked(appearance):
     for width in range(1, 201):
         for painter, row in every_row(width):
-            line = painter(row, width, look)
+            line = painter(row, width, appearance)
             assert line.cell_length == width, (width, row)
             assert cell_len(text_of(line)) == width, (width, row)
 
@@ -96,12 +96,12 @@ def test_with_colour_every_cell_has_a_background():
 
 
 def test_every_role_has_a_style_in_every_look():
-    for look in LOOKS.values():
+    for appearance in LOOKS.values():
         for role in ROLES:
             for over in ("", "row", "cell"):
-                look.style(role, over)
+                appearance.style(role, over)
         with pytest.raises(KeyError):
-            look.style("no such role")
+            appearance.style("no such role")
 
 
 def test_every_glyph_is_one_cell_wide_and_so_is_its_stand_in():
@@ -118,22 +118,22 @@ def test_the_meaning_of_a_replica_shows_without_colour_in_its_glyph():
 
 
 def test_neighbouring_epochs_differ_without_colour():
-    look = LOOKS["mono"]
+    appearance = LOOKS["mono"]
     for epoch in range(4):
-        assert look.style(f"epoch{epoch}") != look.style(f"epoch{epoch + 1}")
+        assert appearance.style(f"epoch{epoch}") != appearance.style(f"epoch{epoch + 1}")
 
 
 def test_neighbours_of_equal_style_are_one_segment():
-    look = LOOKS["colour"]
-    assert len(list(strip([("a", "text"), ("b", "text"), ("c", "text")], 10, look))) == 1
+    appearance = LOOKS["colour"]
+    assert len(list(strip([("a", "text"), ("b", "text"), ("c", "text")], 10, appearance))) == 1
     built = partition_matrix.build_matrix(fake_views.view(), width=80, height=6, cursor=(0, 0))
-    healthy = paint_matrix.paint(built.rows[1], 80, look)
+    healthy = paint_matrix.paint(built.rows[1], 80, appearance)
     assert len(list(healthy)) <= 8
 
 
 def test_control_characters_never_reach_the_terminal():
-    for look in LOOKS.values():
-        assert text_of(strip([("a\x1b[31m\nb", "text")], 10, look)) == "a [31m b  "
+    for appearance in LOOKS.values():
+        assert text_of(strip([("a\x1b[31m\nb", "text")], 10, appearance)) == "a [31m b  "
 
 
 @pytest.mark.parametrize(("text", "width"), [("orders", 4), ("日本語", 5), ("", 3), ("ab", 6)])

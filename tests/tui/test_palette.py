@@ -43,11 +43,11 @@ async def test_a_partition_a_broker_and_a_client_are_gone_to_by_name():
         await driver.seconds(1)
         await chosen(driver, await found(driver, GoProvider, "payments-1"))
         row, column = driver.main.matrix.cursor
-        partition = driver.bridge.view.partitions[row]
-        assert (partition.name, driver.bridge.view.brokers[column].id) == ("payments-1", partition.leader)
+        partition = driver.session_controller.view.partitions[row]
+        assert (partition.name, driver.session_controller.view.brokers[column].id) == ("payments-1", partition.leader)
         await chosen(driver, await found(driver, GoProvider, "go b2"))
-        assert driver.bridge.view.brokers[driver.main.matrix.cursor[1]].id == 2
-        group = driver.bridge.view.groups[-1].name
+        assert driver.session_controller.view.brokers[driver.main.matrix.cursor[1]].id == 2
+        group = driver.session_controller.view.groups[-1].name
         await chosen(driver, await found(driver, GoProvider, group))
         assert isinstance(driver.app.screen, ClientsScreen)
         assert group in driver.text()
@@ -58,7 +58,7 @@ async def test_a_partition_a_broker_and_a_client_are_gone_to_by_name():
 async def test_an_offset_is_shown_under_the_microscope_and_one_that_is_not_there_is_not_offered():
     async with driving(session=session(orders=2, payments=1)) as driver:
         await driver.seconds(2)
-        partition = driver.bridge.view.partitions[1]
+        partition = driver.session_controller.view.partitions[1]
         for query in (f"{partition.name} 5", f"go {partition.name} 5", f"go to {partition.name}:5"):
             await chosen(driver, await found(driver, GoProvider, query))
             await driver.settle()
@@ -92,16 +92,16 @@ async def test_settings_stand_with_their_values_and_open_a_form_that_lets_throug
         await driver.seconds(1)
         hits = await found(driver, SettingsProvider, "min.insync.replicas")
         assert "config orders min.insync.replicas = 1" in [text_of(hit) for hit in hits]
-        assert driver.bridge.view.partitions[0].min_isr == 1
+        assert driver.session_controller.view.partitions[0].min_isr == 1
 
 
-async def test_brokers_that_differ_are_told_one_by_one_and_what_is_read_at_the_start_says_so(snapshot):
+async def test_brokers_that_differ_are_reported_one_by_one_and_what_is_read_at_the_start_says_so(snapshot):
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(1)
         segments = [text_of(hit) for hit in await found(driver, SettingsProvider, "config brokers log.segment.bytes")]
         assert segments[0] == "config brokers log.segment.bytes = 1073741824"
         change = {"broker": 2, "set": (("log.segment.bytes", 3_000),)}
-        driver.bridge.act(Action("admin", "alter_broker_config", "", change))
+        driver.session_controller.act(Action("admin", "alter_broker_config", "", change))
         await driver.seconds(1)
         hits = await found(driver, SettingsProvider, "config broker log.segment.bytes")
         two = next(hit for hit in hits if text_of(hit) == "config broker 2 log.segment.bytes = 3000")
@@ -129,19 +129,19 @@ async def test_violations_are_gone_to(monkeypatch, snapshot):
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(2)
         broken = Violation(SECOND, "HighWatermarkMonotonic", "orders-0", "it fell from 9 to 3")
-        monkeypatch.setattr(type(driver.bridge.chronicle), "violations", lambda *_: (broken,))
+        monkeypatch.setattr(type(driver.session_controller.chronicle), "violations", lambda *_: (broken,))
         hits = await found(driver, ViolationProvider, "violation")
         assert [text_of(hit) for hit in hits] == snapshot
         await chosen(driver, hits)
-        assert driver.bridge.view.now_us == SECOND
+        assert driver.session_controller.view.now_us == SECOND
 
 
 async def test_the_look_is_changed_by_name():
     async with driving() as driver:
         await chosen(driver, await found(driver, ViewProvider, "view theme light"))
-        assert driver.app.look.theme == "light"
+        assert driver.app.appearance.theme == "light"
         await chosen(driver, await found(driver, ViewProvider, "view glyphs ascii"))
-        assert (driver.app.look.glyphs, driver.app.look.theme) == ("ascii", "light")
+        assert (driver.app.appearance.glyphs, driver.app.appearance.theme) == ("ascii", "light")
         kept = read_settings().settings
         assert (kept.theme, kept.glyphs) == ("light", "ascii")
 
@@ -153,19 +153,19 @@ async def test_a_setting_of_the_screen_has_a_form_is_kept_at_once_and_undone(sna
         await driver.press("backspace", *"fast", "enter")
         said.append(driver.shown("#value-page"))
         await driver.press(*["backspace"] * 4, "5", "enter")
-        assert driver.bridge.speed == 5
+        assert driver.session_controller.speed == 5
         assert read_settings().settings.speed == 5
         await chosen(driver, await found(driver, ViewProvider, "TUI setting theme"))
         await driver.press("down")
         assert "light" in driver.text()
         await driver.press("enter")
-        assert driver.app.look.theme == read_settings().settings.theme == "light"
+        assert driver.app.appearance.theme == read_settings().settings.theme == "light"
         hits = await found(driver, ViewProvider, "undo TUI setting")
         said.append(text_of(hits[0]))
         await chosen(driver, hits)
-        assert driver.app.look.theme == read_settings().settings.theme == "dark"
+        assert driver.app.appearance.theme == read_settings().settings.theme == "dark"
         await driver.press("S", "u")
-        assert driver.bridge.speed == read_settings().settings.speed == 1
+        assert driver.session_controller.speed == read_settings().settings.speed == 1
         await driver.press("u")
         assert driver.app.screen._message[0] in driver.text()
         assert [*said, driver.app.screen._message[0]] == snapshot

@@ -12,7 +12,7 @@ from tui.screens.settings import SettingsScreen
 from tui.session.session_controller import SessionController
 from tui.settings.schema import Settings
 from tui.terminal.frame_clock import StepClock
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.widgets.line_widget import LineGrid
 
 pytestmark = pytest.mark.slow
@@ -24,8 +24,8 @@ KEYS = {"pause": ("p",), "peek": ("space",), "quit": ("f10",), "palette": ("f2",
 @asynccontextmanager
 async def with_settings(settings, size=(120, 40), theme="dark"):
     clock = StepClock()
-    bridge = SessionController(session(), clock)
-    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=settings, theme=theme)
+    session_controller = SessionController(session(), clock)
+    app = FloodmarkApp(session_controller, playbook="sandbox", seed=7, settings=settings, theme=theme)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)
@@ -57,9 +57,9 @@ async def test_what_is_chosen_is_in_force_at_once_and_written_when_asked_for(tmp
         assert "keys.helm:" in driver.text().replace("\n", "")
         told = [problem.removeprefix(str(path))]
         await driver.press("right", "down", "left", "down", "right", "right", "down", "right")
-        assert (driver.app.look.theme, driver.app.look.glyphs) == ("light", "ascii")
-        assert driver.bridge.speed == 5
-        assert driver.bridge.stops_at_loss
+        assert (driver.app.appearance.theme, driver.app.appearance.glyphs) == ("light", "ascii")
+        assert driver.session_controller.speed == 5
+        assert driver.session_controller.stops_at_loss
         assert path.read_text() == mine
         await driver.press("w")
         told.append(said(driver))
@@ -69,7 +69,7 @@ async def test_what_is_chosen_is_in_force_at_once_and_written_when_asked_for(tmp
         assert "o=" in driver.text()
         assert driver.text().isascii()
         grids = driver.main.query(LineGrid).results(LineGrid)
-        assert all(each.look is driver.app.look for each in grids)
+        assert all(each.appearance is driver.app.appearance for each in grids)
     assert path.read_text().startswith(f"{mine}\n[screen]\n")
     assert 'theme = "light"' in path.read_text()
 
@@ -92,16 +92,16 @@ async def test_other_keys_do_what_the_file_says_and_every_page_shows_them(snapsh
         assert "- ] speed" in bar
         assert "f10 quit" in bar
         await driver.press("p")
-        assert driver.bridge.paused
+        assert driver.session_controller.paused
         await driver.press("c", "p")
-        assert not driver.bridge.paused
+        assert not driver.session_controller.paused
         await driver.press("escape", "minus")
-        assert driver.bridge.speed == 0.5
+        assert driver.session_controller.speed == 0.5
         await driver.press("question_mark")
         assert isinstance(driver.app.screen, HelpScreen)
         told = [line for line in driver.shown("#help") if line.startswith("p ")]
         await driver.press("escape", "left_square_bracket")
-        assert driver.bridge.speed == 0.5
+        assert driver.session_controller.speed == 0.5
         await driver.press("ctrl+c")
         assert [*told, *driver.toasts()] == snapshot
         await driver.press("f10")
@@ -126,7 +126,7 @@ async def test_without_colour_a_theme_changes_nothing(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     async with with_settings(Settings(), theme="light") as driver:
         await driver.seconds(1)
-        assert driver.app.look.style("lost") == Look(colour=False).style("lost")
+        assert driver.app.appearance.style("lost") == Appearance(colour=False).style("lost")
         styles = [
             segment.style
             for strip in driver.app.screen._compositor.render_strips()

@@ -15,9 +15,9 @@ from tests.tui.test_launch import ROOT
 from tests.tui.test_welcome import welcomed
 from tui.app import FloodmarkApp
 from tui.session.session_controller import SessionController
-from tui.startup import ImportAhead, no_gc_until_painted, painted
+from tui.startup import BackgroundImport, no_gc_until_painted, painted
 from tui.terminal.frame_clock import MonotonicClock
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.welcome import WelcomeApp
 
 pytestmark = pytest.mark.slow
@@ -91,7 +91,7 @@ def test_a_cluster_reads_the_control_plane_that_it_has(mode, other):
 
 
 @pytest.mark.parametrize("option", ["version", "help_page"])
-def test_what_is_told_about_the_program_needs_neither_the_model_nor_the_screen(option):
+def test_what_is_reported_about_the_program_needs_neither_the_model_nor_the_screen(option):
     read = read_by(f"from benchmarks.startup_programs import {option}; {option}()")
     roots = {name.partition(".")[0] for name in read}
     assert roots & {"cluster_model", "faults", "textual", "lark", "yaml", "msgspec", *HEAVY} == set()
@@ -116,7 +116,7 @@ async def test_nothing_moves_before_the_first_picture_stands(monkeypatch):
     """Frames on the way to it would be painted for nobody, and each of them puts it off."""
     seen = []
     app = FloodmarkApp(SessionController(session_of(3, 6), MonotonicClock()), playbook="load", seed=1)
-    monkeypatch.setattr("tui.app.painted", lambda: seen.append((app.frames, app.bridge.view.now_us)))
+    monkeypatch.setattr("tui.app.painted", lambda: seen.append((app.frames, app.session_controller.view.now_us)))
     async with app.run_test(size=(120, 40)) as pilot:
         while app.frames < 2:
             await pilot.pause(0.02)
@@ -169,7 +169,7 @@ async def test_the_styles_of_the_welcome_page_are_parsed_once(parsed):
         assert set(parsed.values()) == {1}
 
 
-class Ahead(ImportAhead):
+class Ahead(BackgroundImport):
     """Notes what it is asked for."""
 
     def __init__(self, names):
@@ -188,7 +188,7 @@ class Ahead(ImportAhead):
 async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
 
     ahead = Ahead(("tui.terminal.frame_clock",))
-    app = WelcomeApp(Look(), tmp_path, ahead)
+    app = WelcomeApp(Appearance(), tmp_path, ahead)
     async with app.run_test() as pilot:
         await pilot.pause()
         assert ahead.asked == ["begin"]
@@ -197,7 +197,7 @@ async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
 
 
 def test_reading_ahead_comes_to_an_end_also_when_it_never_began():
-    ahead = ImportAhead(("tui.terminal.frame_clock", "tui.session.destination"))
+    ahead = BackgroundImport(("tui.terminal.frame_clock", "tui.session.destination"))
     ahead.wait()
     ahead.begin()
     ahead.wait()

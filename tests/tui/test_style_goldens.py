@@ -6,7 +6,7 @@ from docs.generate import screenshots
 from tests.tui.driving import driving, trimmed
 from tests.tui.fake_views import session
 from tests.tui.style_runs import runs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ async def lose(driver, monkeypatch):
     """In few long frames: nobody looks in between."""
     monkeypatch.setattr(screenshots, "FRAME_S", 1 / 4)
     await screenshots.lost(screenshots.ScreenshotHarness(driver.app, driver.clock))
-    driver.bridge.pause(True)
+    driver.session_controller.pause(True)
     await driver.settle()
     driver.main.action_fork()
 
@@ -38,18 +38,18 @@ async def test_every_theme_on_every_showpiece(golden, monkeypatch):
     async with driving((120, 40), session=session()) as driver:
         await lose(driver, monkeypatch)
         for theme in THEMES:
-            look = Look(theme=theme)
-            driver.app.set_look(look)
+            appearance = Appearance(theme=theme)
+            driver.app.set_look(appearance)
             for screen in SCREENS:
                 await show(driver, screen)
-                found = runs(driver.app, look)
+                found = runs(driver.app, appearance)
                 assert trimmed(found) == golden(f"styles-{theme}-{screen}")
-                plain = Look(theme=theme, glyphs="ascii")
+                plain = Appearance(theme=theme, glyphs="ascii")
                 driver.app.set_look(plain)
                 await driver.settle()
                 assert driver.text().isascii(), screen
                 assert runs(driver.app, plain) == found, (theme, screen)
-                driver.app.set_look(look)
+                driver.app.set_look(appearance)
                 await driver.settle()
 
 
@@ -59,7 +59,7 @@ async def test_without_colour(golden, monkeypatch):
         await lose(driver, monkeypatch)
         for screen in SCREENS:
             await show(driver, screen)
-            found = runs(driver.app, driver.app.look)
+            found = runs(driver.app, driver.app.appearance)
             assert "#" not in found, "a colour"
             assert trimmed(found) == golden(f"styles-mono-{screen}")
 
@@ -67,6 +67,6 @@ async def test_without_colour(golden, monkeypatch):
 @pytest.mark.parametrize("theme", THEMES)
 def test_no_two_meanings_of_a_glyphs_column_have_one_style(theme):
     """In colours; without them the glyph tells."""
-    look = Look(theme=theme)
+    appearance = Appearance(theme=theme)
     for roles in (("leader", "in_sync", "lagging", "down"), ("epoch0", "epoch1", "epoch2", "epoch3", "epoch4")):
-        assert len({str(look.style(role)) for role in roles}) == len(roles)
+        assert len({str(appearance.style(role)) for role in roles}) == len(roles)

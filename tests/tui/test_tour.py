@@ -89,7 +89,7 @@ def coach(driver):
 async def shown(driver):
     """The pane is mounted by one look, and painted by the next."""
     for _ in range(3):
-        driver.app.guide.look()
+        driver.app.guide.refresh()
         await driver.settle()
 
 
@@ -98,9 +98,9 @@ async def shown(driver):
 async def test_a_stop_of_the_tour(size, golden):
     async with driving(SIZES[size], session=session()) as driver:
         driver.app.begin_tour()
-        driver.bridge.pause(False)
+        driver.session_controller.pause(False)
         await driver.frames(2)
-        driver.bridge.pause(True)
+        driver.session_controller.pause(True)
         await shown(driver)
         assert driver.app.guide.tour.at == 1
         assert trimmed(driver.text()) == golden(f"tour-{size}")
@@ -140,7 +140,7 @@ async def test_another_broker_than_the_one_asked_for_does_not_do():
 
 async def run(driver, seconds):
     """So long without frames, then one."""
-    driver.bridge.session.advance(driver.bridge.view.now_us + round(seconds * SECOND))
+    driver.session_controller.session.advance(driver.session_controller.view.now_us + round(seconds * SECOND))
     await driver.frames(1)
 
 
@@ -159,15 +159,15 @@ async def lose_records(driver):
     await arrive(driver, 4)
     await run(driver, 5)
     await arrive(driver, 5)
-    assert driver.bridge.paused
+    assert driver.session_controller.paused
     await driver.press("h", "f", "c")
     await arrive(driver, 6)
     await driver.press("space")
     for _ in range(60):
         await driver.frames(1)
-        if driver.bridge.paused:
+        if driver.session_controller.paused:
             break
-        driver.bridge.session.advance(driver.bridge.view.now_us + SECOND // 5)
+        driver.session_controller.session.advance(driver.session_controller.view.now_us + SECOND // 5)
     await arrive(driver, 7)
 
 
@@ -184,8 +184,8 @@ async def test_the_whole_tour_loses_a_record_and_finds_out_why(tmp_path, monkeyp
         driver.app.begin_tour()
         await shown(driver)
         await lose_records(driver)
-        assert driver.bridge.view.partitions[0].isr == (2,)
-        assert driver.bridge.view.ledger.missing > 50
+        assert driver.session_controller.view.partitions[0].isr == (2,)
+        assert driver.session_controller.view.ledger.missing > 50
         assert "†" in driver.text()
         await driver.press("n")
         await arrive(driver, 8)
@@ -196,7 +196,7 @@ async def test_the_whole_tour_loses_a_record_and_finds_out_why(tmp_path, monkeyp
         assert driver.app.screen.answered
         await driver.press("escape", "<")
         await arrive(driver, 10)
-        assert driver.bridge.session.in_past
+        assert driver.session_controller.session.in_past
     result = live.finish()
     assert result.ledger.acked_lost > 50
     assert (result.verdict, result.expectations[0].ok) == ("fail", False)

@@ -48,7 +48,7 @@ def test_lag_is_that_of_the_slowest_group_and_a_dash_where_nothing_is_committed(
     assert [row.lag for row in built.rows] == ["8", "0", "–", "–"]
 
 
-def test_missing_records_are_told_on_their_partition():
+def test_missing_records_are_reported_on_their_partition():
     assert [row.lost for row in rows_of(fake_views.troubled()).rows] == ["", "†4", ""]
 
 
@@ -203,7 +203,7 @@ def test_the_status_bar_fits_80_columns():
     assert sum(len(text) for text, _role in fields) <= 80
 
 
-def test_the_speed_is_told_twice_only_when_the_machine_is_the_limit():
+def test_the_speed_is_reported_twice_only_when_the_machine_is_the_limit():
     def text(**more):
         return "".join(part for part, _role in status_bar.build(fake_views.view(), running(**more), 120).fields)
 
@@ -237,7 +237,7 @@ def said(rows):
     return ["".join(text for text, _role in (*row.pieces, row.end)) for row in rows]
 
 
-def test_faults_tell_the_time_left_and_how_to_heal_them(snapshot):
+def test_faults_show_the_time_left_and_how_to_heal_them(snapshot):
     rows = side_panes.faults(fake_views.troubled())
     assert [row.fault for row in rows] == [3, 2, 1]
     assert [said(rows), said(side_panes.faults(fake_views.troubled(), 2))] == snapshot
@@ -247,7 +247,7 @@ def test_an_empty_board_says_how_to_fill_it(snapshot):
     assert said(side_panes.faults(fake_views.view())) == snapshot
 
 
-def test_clients_tell_their_books_and_keep_their_lines(snapshot):
+def test_clients_show_their_statistics_and_keep_their_lines(snapshot):
     books = ClientStats()
     text = said(side_panes.clients(fake_views.view(), {"checkout": 199.6, "billing": 300.0}, books))
     books.producer("clicks").retries = 4
@@ -269,7 +269,7 @@ def test_a_producer_shows_the_leader_to_which_it_has_no_connection():
     assert len(shown) == len(without)
 
 
-def test_the_replica_under_the_cursor_tells_what_it_believes(snapshot):
+def test_the_replica_under_the_cursor_reports_what_it_believes(snapshot):
     text = said(side_panes.replica(fake_views.view(), 0, 0))
     assert side_panes.replica(fake_views.view(), 99, 0) == ()
     assert [text, said(side_panes.replica(fake_views.view(brokers=4), 0, 3))] == snapshot
@@ -390,7 +390,7 @@ def test_names_are_cut_to_a_few():
     assert quantities.few_names(["a", "b", "c", "d", "e"]) == "a, b +3"
 
 
-def test_parameters_are_told_in_units_and_without_those_that_do_nothing():
+def test_parameters_are_reported_in_units_and_without_those_that_do_nothing():
     assert formats.parameters("lag", "latency=250000 jitter=0 direction=both") == "latency 250ms"
     told = formats.parameters("lag", "latency=2000000 jitter=5000 direction=out")
     assert told.split(", ") == ["latency 2s", "jitter 5ms", "direction out"]

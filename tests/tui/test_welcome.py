@@ -12,7 +12,7 @@ from tests.tui.driving import trimmed
 from tui import welcome
 from tui.launcher import TOUR
 from tui.session.destination import PLAYBOOK, Destination
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.tour import NAME
 from tui.welcome import WelcomeApp
 
@@ -20,8 +20,8 @@ SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 
 
 @asynccontextmanager
-async def welcomed(size=(80, 24), sessions=Path("none"), look=None):
-    app = WelcomeApp(look or Look(), sessions)
+async def welcomed(size=(80, 24), sessions=Path("none"), appearance=None):
+    app = WelcomeApp(appearance or Appearance(), sessions)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield app, pilot
@@ -41,7 +41,7 @@ async def test_the_page(golden):
 
 
 async def test_in_ascii_there_is_nothing_else():
-    async with welcomed(look=Look(glyphs="ascii")) as (app, _pilot):
+    async with welcomed(appearance=Appearance(glyphs="ascii")) as (app, _pilot):
         assert text(app).isascii()
 
 

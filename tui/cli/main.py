@@ -4,8 +4,9 @@ Commands import their modules when they run, so that ``floodmark --help`` and in
 """
 
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, NoReturn
@@ -45,7 +46,9 @@ def register_completion(app: typer.Typer, end: Callable[[Callable[[], int]], NoR
     """Add the command; ``end`` does what a command does and leaves with its exit code."""
 
     @app.command("completion")
-    def _completion(shell: Annotated[Shell, typer.Argument(help="Your shell.")]) -> None:
+    def _completion(
+        shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="Your shell: bash, zsh or fish.")],
+    ) -> None:
         """Print the shell completion script: commands, options, playbooks, faults, sessions.
 
         For bash, put `source <(floodmark completion bash)` into ~/.bashrc. For zsh, put `source <(floodmark completion
@@ -77,8 +80,58 @@ def answering() -> None:
 # Plain help without frames: Typer's rich help imports a Markdown parser, which takes longer than the rest.
 
 
+VALUE_NAMES: Final = {
+    "<int range>": "N", "<int>": "N", "<dir>": "DIR", "<path>": "FILE", "<str>": "TEXT", "<float>": "X",
+}  # fmt: skip
+"""The parser's name of a value type → its name in the help."""
+OLD_OPTIONS: Final = re.compile(r", --(?:most|workers)\b")
+"""Earlier names of options, which are still accepted and not shown."""
+
+
+def parameter_name(name: str) -> str:
+    """Return a parameter as the help shows it: an option with the name of its value, an argument without its type."""
+    if not name.startswith("-"):
+        return re.sub(r"^\[(.*)\]$", r"\1", re.sub(r" <.*>$", "", name))
+    for kind, value_name in VALUE_NAMES.items():
+        name = name.replace(kind, value_name)
+    return re.sub(r"<(.*)>", r"\1", OLD_OPTIONS.sub("", name))
+
+
+def usage_line(usage: str) -> str:
+    """Return a command's usage without the parser's marks for required parameters."""
+    return re.sub(r"[{}]", "", usage).replace("......", "...").replace("[[", "[").replace("]]", "]")
+
+
+def plain_formatter(**size: Any) -> Any:
+    """Return a formatter of help that shows values as :func:`parameter_name` does."""
+    formatter: Any = TyperGroup.context_class.formatter_class(**size)
+    write_dl, write_usage = formatter.write_dl, formatter.write_usage
+
+    def parameters(rows: Iterable[tuple[str, str]], *args: Any, **options: Any) -> None:
+        write_dl([(parameter_name(name), meaning) for name, meaning in rows], *args, **options)
+
+    formatter.write_dl = parameters
+    formatter.write_usage = lambda prog, args="", prefix=None: write_usage(prog, usage_line(args), prefix)
+    return formatter
+
+
+HelpContext: Final[Any] = type(
+    "HelpContext", (TyperGroup.context_class,), {"formatter_class": staticmethod(plain_formatter)}
+)
+"""Context of a command, whose help is plain."""
+
+
 class Commands(TyperGroup):
     """Command group whose help lists each command with its whole first paragraph."""
+
+    context_class = HelpContext
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command, which prints plain help."""
+        command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            command.context_class = HelpContext
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each command with the first paragraph of its help."""
@@ -304,7 +357,11 @@ def _import(
     ] = None,
     clients: Annotated[
         Path | None,
-        typer.Option("--clients", metavar="FILE", help="With --kafka-logs: acknowledgements, as JSON lines."),
+        typer.Option(
+            "--clients",
+            metavar="FILE",
+            help="With --kafka-logs: acknowledgements that producers received, as JSON lines.",
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="With --kafka-logs: name of the session; the directory's by default.")
@@ -333,8 +390,8 @@ def _import(
 @app.command("peek")
 def _peek(
     session: SessionArgument,
-    partition: Annotated[str, typer.Argument(help="Partition, such as orders-0.")],
-    offset: Annotated[int, typer.Argument(min=0, help="Offset of the record.")],
+    partition: Annotated[str, typer.Argument(metavar="PARTITION", help="Partition, such as orders-0.")],
+    offset: Annotated[int, typer.Argument(metavar="OFFSET", min=0, help="Offset of the record.")],
     at: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Show the state at this virtual time, such as 12s; the end by default."),
@@ -355,7 +412,10 @@ def _peek(
 def _groups(
     session: SessionArgument,
     group: Annotated[
-        str | None, typer.Argument(help="Group to describe; without it all groups are listed with their states.")
+        str | None,
+        typer.Argument(
+            metavar="[GROUP]", help="Group to describe; without it all groups are listed with their states."
+        ),
     ] = None,
     at: Annotated[
         str | None,
@@ -396,7 +456,7 @@ def _demo(
 ) -> None:
     """Show in about a minute what floodmark does: two losses of old releases, a live crash, and their report.
 
-    The output fits one screen; the full output of each run is in demo.txt beside the report.
+    The output is one page; the full output of each run is in demo.txt beside the report.
     """
     from tui.cli.runs.demo import demo  # noqa: PLC0415
 

@@ -729,8 +729,8 @@ def ledger_text(result: SessionResult) -> str:
     parts += [f"{ledger.acked_lost} acked lost", f"{ledger.committed_lost} committed lost"]
     parts += [f"{ledger.duplicates} duplicates"] if ledger.duplicates else []
     parts += [f"{ledger.reordered} reordered"] if ledger.reordered else []
-    parts += [f"{ledger.undone} acked but aborted in the log"] if ledger.undone else []
-    parts += [f"{ledger.leaked} aborted but committed in the log"] if ledger.leaked else []
+    parts += [f"{ledger.acked_aborted} acked but aborted in the log"] if ledger.acked_aborted else []
+    parts += [f"{ledger.aborted_committed} aborted but committed in the log"] if ledger.aborted_committed else []
     return ", ".join(parts)
 
 

@@ -17,7 +17,7 @@ from textual.worker import Worker
 from cluster_model.util.quantities import compact_duration, counted
 from playbooks.recording.recorder import Recorder
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import WHEEL, Reachable
+from tui.screens.base import WHEEL, OverlayPage
 from tui.session.background_tasks import (
     QuestionReply,
     case_of,
@@ -29,7 +29,7 @@ from tui.session.background_tasks import (
 )
 from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import finding_page
 from tui.viewmodel.row import LabelPosition
 from tui.widgets.panes import Pane, SidePane
@@ -74,20 +74,22 @@ class AutopsyRequest:
     """Setting to change from the beginning, in a branch up to the time shown; None: no change."""
 
 
-class AutopsyScreen(ModalScreen[AutopsyRequest | None], Reachable):
+class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
     """Autopsy page of one finding at a time; its result is a navigation request, None if it is just closed."""
 
     SCOPE = "autopsy"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("autopsy")
 
-    def __init__(self, look: Look, bridge: SessionController, number: int, recorder: Recorder | None) -> None:
+    def __init__(
+        self, appearance: Appearance, session_controller: SessionController, number: int, recorder: Recorder | None
+    ) -> None:
         """``number`` is that of the finding, from 1, which has to exist."""
         super().__init__()
-        self._bridge = bridge
+        self._session_controller = session_controller
         self._recorder = recorder
-        self._grid = SidePane(look, "autopsy-page")
-        self._pane = Pane(self._grid, look, title="Autopsy", id="autopsy-pane")
-        self.case = case_of(bridge, findings_so_far(bridge), number)
+        self._grid = SidePane(appearance, "autopsy-page")
+        self._pane = Pane(self._grid, appearance, title="Autopsy", id="autopsy-pane")
+        self.case = case_of(session_controller, findings_so_far(session_controller), number)
         self.at = 0
         """Index of the marked frame."""
         self.answered = False
@@ -153,12 +155,12 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], Reachable):
                 found.append(LabelPosition(left, top + y, "change", str(at)))
         return found
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Mark that frame or that change."""
-        if place.kind == "frame":
-            self.at = int(place.key)
+        if position.kind == "frame":
+            self.at = int(position.key)
         else:
-            self.marked = int(place.key)
+            self.marked = int(position.key)
         self.present()
 
     def action_frame(self, frames: int) -> None:
@@ -215,13 +217,13 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], Reachable):
 
     def action_finding(self, findings: int) -> None:
         """Show another finding; the session may have more or fewer of them by now."""
-        found = findings_so_far(self._bridge)
+        found = findings_so_far(self._session_controller)
         if not found:
             self.notify(NONE_LEFT)
             return
         self._stop()
         number = min(self.case.number, len(found)) - 1
-        self.case = case_of(self._bridge, found, (number + findings) % len(found) + 1)
+        self.case = case_of(self._session_controller, found, (number + findings) % len(found) + 1)
         self.at = self._first = 0
         self._forget()
         self.present()
@@ -285,7 +287,7 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], Reachable):
         self._saved, self._found, self.choices, self.marked = self._unasked(), None, (), -1
 
     def _path(self) -> Path | None:
-        return recording_of(self._bridge.session.recorded, self._recorder)
+        return recording_of(self._session_controller.session.recorded, self._recorder)
 
     def _unasked(self) -> Lines:
         return ((UNRECORDED, "quiet"),) if self._path() is None else ((self.keyed(ASK_WORDS), "quiet"),)
@@ -311,18 +313,23 @@ ASK_KEYS_HELP: Final = f"enter: ask {glyphs.NOTHING} esc"
 BUSY_WORDS: Final = f"time continues {glyphs.NOTHING} esc: cancel"
 
 
-class AskScreen(ModalScreen[None], Reachable):
+class AskScreen(ModalScreen[None], OverlayPage):
     """Prompt for one "is it safe?" question at a time, about the current time."""
 
     SCOPE = "question"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("question")
 
     def __init__(
-        self, look: Look, bridge: SessionController, path: Path, recorder: Recorder | None, broker: int
+        self,
+        appearance: Appearance,
+        session_controller: SessionController,
+        path: Path,
+        recorder: Recorder | None,
+        broker: int,
     ) -> None:
         super().__init__()
-        self._look = look
-        self._bridge = bridge
+        self._appearance = appearance
+        self._session_controller = session_controller
         self._path = path
         self._recorder = recorder
         self._prompt = Input(f"restart broker({broker})", id="ask-prompt", select_on_focus=False)
@@ -343,7 +350,7 @@ class AskScreen(ModalScreen[None], Reachable):
 
     def on_mount(self) -> None:
         """Focus the prompt."""
-        session = self._bridge.session
+        session = self._session_controller.session
         then = f"evaluated at {compact_duration(session.cluster.now_us)}, the time shown, not at the present"
         self._show([*[(then, "warning")] * session.in_past, (HINT, "text"), (ASK_KEYS_HELP, "quiet")])
         self._prompt.focus()
@@ -355,7 +362,7 @@ class AskScreen(ModalScreen[None], Reachable):
             self._work = self.run_worker(self._ask(text), name="ask", exclusive=True, exit_on_error=False)
 
     async def _ask(self, text: str) -> None:
-        at_us = self._bridge.session.cluster.now_us
+        at_us = self._session_controller.session.cluster.now_us
         self._tell(f"evaluating at {compact_duration(at_us)}")
         reply = await put_question(text, self._path, at_us, self._recorder, self._tell)
         self._answer(at_us, reply)
@@ -382,4 +389,4 @@ class AskScreen(ModalScreen[None], Reachable):
             self._page.update(Content("\n").join([self._styled(text, role) for text, role in lines]))
 
     def _styled(self, text: str, role: str) -> Content:
-        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+        return Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))

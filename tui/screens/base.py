@@ -22,7 +22,7 @@ from tui.keybindings.keymap import KeyBinding, mode_of, with_keys
 from tui.keybindings.scopes import ACTS, all_keys, bindings_of, current_keys
 from tui.screens.fault_sheet import Sheets
 from tui.session.session_controller import SessionController
-from tui.terminal.theme import Look, Over
+from tui.terminal.theme import Appearance, Over
 from tui.viewmodel import row
 from tui.viewmodel.row import LabelPosition
 from tui.widgets.panes import FilterBar, ModeBar, ModeBarRow, Pane, Status, mode_places
@@ -96,14 +96,16 @@ class JumpScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("label")
 
-    def __init__(self, look: Look, places: Sequence[LabelPosition], go: Callable[[LabelPosition], None]) -> None:
+    def __init__(
+        self, appearance: Appearance, places: Sequence[LabelPosition], go: Callable[[LabelPosition], None]
+    ) -> None:
         super().__init__()
         self._places = places
         self._names = row.jump_labels(len(places))
         self._go = go
         self._typed = ""
         self._size_before: Size | None = None
-        style = Style.from_rich_style(look.style("jump"))
+        style = Style.from_rich_style(appearance.style("jump"))
         self._labels: list[Static] = []
         for name, place in zip(self._names, places, strict=True):
             label = Static(Content.styled(name, style), classes="jump-label")
@@ -147,7 +149,7 @@ class JumpScreen(ModalScreen[None]):
 class LiveScreen(ModalScreen[None], StackedScreen):
     """Screen over the main one that the app presents again with every frame."""
 
-    look: Look
+    appearance: Appearance
 
     def present(self) -> None:
         """Show the current state of the session; pages without live content do nothing."""
@@ -161,10 +163,10 @@ COPIED = 60
 """Maximum characters in the message about a copy."""
 
 
-class Paned(StackedScreen):
+class PanedScreen(StackedScreen):
     """Screen of panes, one of which is chosen; the first one by default."""
 
-    look: Look
+    appearance: Appearance
     maximised = ""
     """Id of the maximised pane, empty for none."""
     chosen_pane = ""
@@ -229,7 +231,7 @@ class Paned(StackedScreen):
         """Return jump targets besides the panes."""
         return []
 
-    def go_to_place(self, place: LabelPosition) -> None:
+    def go_to_place(self, position: LabelPosition) -> None:
         """Go to a jump target."""
 
     def action_jump(self) -> None:
@@ -237,13 +239,13 @@ class Paned(StackedScreen):
         panes = [LabelPosition(pane.region.x + 1, pane.region.y, "pane", pane.id or "") for pane in self.panes()]
         places = [*panes, *self.places()]
         if places:
-            self.app.push_screen(JumpScreen(self.look, places, self._jumped_to))
+            self.app.push_screen(JumpScreen(self.appearance, places, self._jumped_to))
 
-    def _jumped_to(self, place: LabelPosition) -> None:
-        if place.kind == "pane":
-            self.choose_pane(place.key)
+    def _jumped_to(self, position: LabelPosition) -> None:
+        if position.kind == "pane":
+            self.choose_pane(position.key)
         else:
-            self.go_to_place(place)
+            self.go_to_place(position)
 
     # -- copying ----------------------------------------------------------------------------------------------------
 
@@ -263,7 +265,7 @@ class Paned(StackedScreen):
         self.app.copy_to_clipboard(text)
         message = f"copied {what}"
         message = message if len(message) <= COPIED else f"{message[: COPIED - 1]}…"
-        self.app.notify(self.look.text(message), markup=False)
+        self.app.notify(self.appearance.text(message), markup=False)
 
 
 WHEEL = 3
@@ -286,7 +288,7 @@ def leader_of(view: ClusterView, name: str, otherwise: int) -> int:
     return next(leaders, otherwise)
 
 
-class ModeScreen(LiveScreen, Paned, Sheets):
+class ModeScreen(LiveScreen, PanedScreen, Sheets):
     """Frame of a mode, which defines :meth:`body` and :meth:`show`. Its selection is the target of faults.
 
     A mode with nodes to select has its own :meth:`chosen`; keys that act work as on the main screen.
@@ -301,18 +303,18 @@ class ModeScreen(LiveScreen, Paned, Sheets):
     SCOPE: ClassVar[str] = ""
     """Name of its scope in :data:`tui.keybindings.scopes.SCOPES`."""
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
         super().__init__()
-        self.look = look
-        self.bridge = bridge
-        self.status = Status(look)
+        self.appearance = appearance
+        self.session_controller = session_controller
+        self.status = Status(appearance)
         self.make_sheets()
 
     def compose(self) -> ComposeResult:
         """Yield the bars, the body between them, and the sheets over it."""
         yield self.status
         yield from self.body()
-        yield ModeBar(self.look, mode_of(self.MODE), self.hints())
+        yield ModeBar(self.appearance, mode_of(self.MODE), self.hints())
         yield from self.sheet_panes()
 
     def hints(self) -> tuple[str, ...]:
@@ -395,15 +397,15 @@ class ModeScreen(LiveScreen, Paned, Sheets):
         """Return the jump targets of this mode."""
         return []
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Go to a jump target of this screen."""
 
-    def go_to_place(self, place: LabelPosition) -> None:
+    def go_to_place(self, position: LabelPosition) -> None:
         """Change to another mode, or go to a target of this one."""
-        if place.kind == "mode":
-            self.main.action_mode(place.key)
+        if position.kind == "mode":
+            self.main.action_mode(position.key)
         else:
-            self.go_to_spot(place)
+            self.go_to_spot(position)
 
     async def action_main(self, action: str) -> None:
         """Run an action of the main screen."""
@@ -471,7 +473,7 @@ FOCUS = "focus"
 """Kind of jump targets that take focus."""
 
 
-class Reachable(StackedScreen):
+class OverlayPage(StackedScreen):
     """Page over the main screen; it adds its own jump targets by :meth:`spots`."""
 
     SCOPE: ClassVar[str] = ""
@@ -496,7 +498,7 @@ class Reachable(StackedScreen):
         """Return jump targets besides the widgets that take focus."""
         return []
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Go to a jump target of this screen."""
 
     def _focusable(self) -> list[Widget]:
@@ -509,15 +511,15 @@ class Reachable(StackedScreen):
         places = [LabelPosition(each.region.x, each.region.y, FOCUS, str(at)) for at, each in enumerate(found)]
         places += self.spots()
 
-        def go(place: LabelPosition) -> None:
-            if place.kind == FOCUS:
-                found[int(place.key)].focus()
+        def go(position: LabelPosition) -> None:
+            if position.kind == FOCUS:
+                found[int(position.key)].focus()
             else:
-                self.go_to_spot(place)
+                self.go_to_spot(position)
 
         if places:
-            look: Look = self.app.look  # type: ignore[attr-defined]
-            self.app.push_screen(JumpScreen(look, places, go))
+            appearance: Appearance = self.app.appearance  # type: ignore[attr-defined]
+            self.app.push_screen(JumpScreen(appearance, places, go))
         else:
             self.notify("nothing to jump to here", markup=False)
 
@@ -528,15 +530,15 @@ class Reachable(StackedScreen):
 Piece = tuple[str, str]
 
 
-class ChoiceScreen(LiveScreen, Reachable):
+class ChoiceScreen(LiveScreen, OverlayPage):
     """Base of lists over the main screen; subclasses define the lines."""
 
     TITLE_WORDS: ClassVar[str] = ""
     KEYS_WORDS: ClassVar[str] = ""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, appearance: Appearance) -> None:
         super().__init__()
-        self.look = look
+        self.appearance = appearance
         self.chosen = 0
         self._page = Static()
         self._scroll = VerticalScroll(self._page, id="choice", can_focus=False)
@@ -594,9 +596,9 @@ class ChoiceScreen(LiveScreen, Reachable):
             LabelPosition(seen.x, first + at, "line", str(at)) for at in lines if seen.y <= first + at < seen.bottom
         ]
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Select that line."""
-        self.chosen = int(place.key)
+        self.chosen = int(position.key)
         self.present()
 
     def action_leave(self) -> None:
@@ -626,7 +628,7 @@ class ChoiceScreen(LiveScreen, Reachable):
 
     def _line(self, pieces: list[Piece], over: Over = "") -> Content:
         styled = [
-            Content.styled(self.look.text(text), Style.from_rich_style(self.look.style(role, over)))
+            Content.styled(self.appearance.text(text), Style.from_rich_style(self.appearance.style(role, over)))
             for text, role in pieces
         ]
         return Content("").join(styled)

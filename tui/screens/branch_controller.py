@@ -22,20 +22,20 @@ class BranchController:
 
     def __init__(self, screen: "MainScreen") -> None:
         self._screen = screen
-        self._bridge = screen.bridge
+        self._session_controller = screen.session_controller
         self.bookmarks = Bookmarks()
 
     def undo(self) -> None:
         """Start a branch from right before the last action, without it."""
-        self.begin(self._bridge.undo)
+        self.begin(self._session_controller.undo)
 
     def redo(self) -> None:
         """Return to the branch that contains the undone action."""
-        self.begin(self._bridge.redo)
+        self.begin(self._session_controller.redo)
 
     def what_if(self) -> None:
         """Start a branch at the current time."""
-        self.begin(self._bridge.fork)
+        self.begin(self._session_controller.fork)
 
     def open_branches(self) -> None:
         """Open the list of branches."""
@@ -43,33 +43,35 @@ class BranchController:
 
         if not self._screen.toosmall.display:
             self._screen.app.push_screen(
-                BranchesScreen(self._screen.look, self._bridge, self.switch, self.compare, self._screen.keys)
+                BranchesScreen(
+                    self._screen.appearance, self._session_controller, self.switch, self.compare, self._screen.keys
+                )
             )
 
     def switch(self, branch: Branch) -> None:
         """Switch to another branch."""
-        if branch is not self._bridge.branches.current:
-            self.begin(lambda: self._bridge.switch(branch))
+        if branch is not self._session_controller.branches.current:
+            self.begin(lambda: self._session_controller.switch(branch))
 
     def compare(self, branch: Branch) -> None:
         """Open the comparison with another branch."""
         from tui.screens.time_travel import CompareScreen  # noqa: PLC0415 - first paint does without it
 
         self._screen.action_mode("cluster")
-        self._bridge.compare(branch)
-        self._screen.app.push_screen(CompareScreen(self._screen.look, self._bridge))
+        self._session_controller.compare(branch)
+        self._screen.app.push_screen(CompareScreen(self._screen.appearance, self._session_controller))
 
     def go_onward(self, onward: "AutopsyRequest") -> None:
         """Leave an autopsy for the time of a frame, for a branch from there, or for a branch with a changed setting."""
         change = onward.change
         if change is not None:
-            self.begin(lambda: self._bridge.branch_with_settings(change.name, change.settings))
+            self.begin(lambda: self._session_controller.branch_with_settings(change.name, change.settings))
         elif not onward.branches:
             self._screen.go_to(onward.at_us)
         else:
-            self._bridge.to_time(onward.at_us)
+            self._session_controller.to_time(onward.at_us)
             self._screen.jumped()
-            self.begin(self._bridge.fork)
+            self.begin(self._session_controller.fork)
             if onward.message:
                 self._screen.toast(onward.message, seconds=LONG_S)
 
@@ -77,8 +79,8 @@ class BranchController:
         """After an action that may have started a branch: show its progress, or report that it is ready."""
         from tui.screens.time_travel import GrowingScreen  # noqa: PLC0415 - first paint does without it
 
-        if self._bridge.growing is not None:
-            self._screen.app.push_screen(GrowingScreen(self._screen.look, self._bridge))
+        if self._session_controller.growing is not None:
+            self._screen.app.push_screen(GrowingScreen(self._screen.appearance, self._session_controller))
             self._screen.moved()
         else:
             self.report_news()
@@ -87,15 +89,15 @@ class BranchController:
         """Report branches that are ready, or failed."""
         from tui.screens.time_travel import GrowingScreen  # noqa: PLC0415 - first paint does without it
 
-        if not self._bridge.news:
+        if not self._session_controller.news:
             return
         if isinstance(self._screen.app.screen, GrowingScreen):
             self._screen.app.screen.dismiss()
-        for text, good in self._bridge.news:
+        for text, good in self._session_controller.news:
             self._screen.toast(text, "information" if good else "warning")
-        self._bridge.news.clear()
+        self._session_controller.news.clear()
         self.switched()
-        beside, self._bridge.compare_next = self._bridge.compare_next, None
+        beside, self._session_controller.compare_next = self._session_controller.compare_next, None
         if beside is not None:
             self.compare(beside)
 
@@ -115,14 +117,14 @@ class BranchController:
     def switched(self) -> None:
         """Reset state of the previous branch after a switch."""
         self._screen.finding = 0
-        self._screen.app.recorder = self._bridge.branches.current.recorder  # type: ignore[attr-defined]
+        self._screen.app.recorder = self._session_controller.branches.current.recorder  # type: ignore[attr-defined]
         self._screen.jumped()
 
     # -- bookmarks ----------------------------------------------------------------------------------------------
 
     def put_bookmark(self) -> None:
         """Bookmark the current time."""
-        mark = Bookmark(self._bridge.view.now_us, self._bridge.branches.current.letter)
+        mark = Bookmark(self._session_controller.view.now_us, self._session_controller.branches.current.letter)
         new = self.bookmarks.add(mark)
         listed = f"bookmark added: {mark.words}; {word_of('bookmarks', self._screen.keys)} lists all"
         self._screen.toast(listed if new else f"already bookmarked: {mark.words}")
@@ -133,12 +135,12 @@ class BranchController:
 
         if not self._screen.toosmall.display:
             self._screen.app.push_screen(
-                BookmarksScreen(self._screen.look, self.bookmarks, self.go_to_bookmark, self._screen.keys)
+                BookmarksScreen(self._screen.appearance, self.bookmarks, self.go_to_bookmark, self._screen.keys)
             )
 
     def go_to_bookmark(self, mark: Bookmark) -> None:
         """Go to the time and branch of a bookmark."""
-        for branch in self._bridge.branches:
+        for branch in self._session_controller.branches:
             if branch.letter == mark.letter:
                 self.switch(branch)
         self._screen.go_to(mark.at_us)

@@ -12,18 +12,18 @@ from textual.message import Message
 from cluster_model.observation import LogView, PartitionView
 from faults.declarations import Action, FaultError
 from tui.keybindings.keymap import KeyBinding, Mode, bindings, key_of, mode_of, word_of
-from tui.screens.base import Filtering, LiveScreen, Paned
+from tui.screens.base import Filtering, LiveScreen, PanedScreen
 from tui.screens.branch_controller import BranchController
 from tui.screens.fault_sheet import Sheets
 from tui.screens.layout import BARS, SMALLEST, Box, plan
 from tui.screens.target_actions import CommandRunner, FaultOperator, TargetNavigator
 from tui.session.session_controller import RailCache, Scrubbing, SessionController
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import clipboard_text, partition_matrix, side_panes, status_bar
 from tui.viewmodel import help as help_text
 from tui.viewmodel.animation import Animation
-from tui.viewmodel.help import Here
+from tui.viewmodel.help import ScreenHelp
 from tui.viewmodel.row import LabelPosition, Row
 from tui.viewmodel.timeline.branches import Bookmark, letter_of
 from tui.viewmodel.timeline.event_feed import ALL, level_after, level_title
@@ -61,11 +61,11 @@ def screen_class(mode: Mode) -> "type[ModeScreen]":
     return found
 
 
-class Wake(Message):
+class WakeMessage(Message):
     """Message that frames may be needed again."""
 
 
-class MainScreen(Paned, Filtering, Sheets):
+class MainScreen(PanedScreen, Filtering, Sheets):
     """Main screen of one session: matrix, lanes, feed, side panes, status and keys.
 
     The actions of keys are here; work on branches, faults and targets is done by its collaborators.
@@ -76,60 +76,66 @@ class MainScreen(Paned, Filtering, Sheets):
     chosen_pane = MATRIX
 
     def __init__(
-        self, bridge: SessionController, look: Look, *, playbook: str, seed: int, keys: tuple[KeyBinding, ...]
+        self,
+        session_controller: SessionController,
+        appearance: Appearance,
+        *,
+        playbook: str,
+        seed: int,
+        keys: tuple[KeyBinding, ...],
     ) -> None:
         super().__init__()
         self.keys = keys
         """Key map, including the user's own keys."""
-        self.bridge = bridge
+        self.session_controller = session_controller
         self.branches = BranchController(self)
         self.operator = FaultOperator(self)
         self.navigator = TargetNavigator(self)
         self.commands = CommandRunner(self)
         self.finding = 0
         """Number of the finding that was shown last, 0: none."""
-        self.look = look
+        self.appearance = appearance
         self.playbook = playbook
         self.seed = seed
         self.motion = Animation()
         """Animations, off by default."""
-        self.matrix = Matrix(look, self.motion)
-        self.lanes = Lanes(look)
-        self.feed = FeedPane(look)
+        self.matrix = Matrix(appearance, self.motion)
+        self.lanes = Lanes(appearance)
+        self.feed = FeedPane(appearance)
         self.level = ALL
         """Level of the events in the feed."""
-        self.clients = SidePane(look, "clients")
-        self.faults = SidePane(look, "faults")
-        self.replica = SidePane(look, "replica")
-        self.control = SidePane(look, "control")
-        self.timeline = TimeStrip(look, "timeline")
+        self.clients = SidePane(appearance, "clients")
+        self.faults = SidePane(appearance, "faults")
+        self.replica = SidePane(appearance, "replica")
+        self.control = SidePane(appearance, "control")
+        self.timeline = TimeStrip(appearance, "timeline")
         self.railing = RailCache()
-        self.scrubbing = Scrubbing(bridge.clock, self.near, self.scrub_to)
-        self.matrix.printer = tooltips.of_matrix(self.matrix, bridge)
-        self.lanes.printer = tooltips.of_lanes(self.lanes, bridge)
+        self.scrubbing = Scrubbing(session_controller.clock, self.near, self.scrub_to)
+        self.matrix.printer = tooltips.of_matrix(self.matrix, session_controller)
+        self.lanes.printer = tooltips.of_lanes(self.lanes, session_controller)
         for pane in (self.clients, self.faults, self.control):
-            pane.printer = tooltips.of_side(pane, bridge)
+            pane.printer = tooltips.of_side(pane, session_controller)
         self.timeline.printer = tooltips.of_timeline(
-            self.timeline, bridge, self.timeline_shown, lambda: self.railing.rails(bridge)
+            self.timeline, session_controller, self.timeline_shown, lambda: self.railing.rails(session_controller)
         )
-        self.status = Status(look)
+        self.status = Status(appearance)
         self.filter_bar = FilterBar(partition_matrix.FILTER)
         self.make_sheets()
-        self.toosmall: LineGrid[Row] = LineGrid(row, look, id="toosmall")
+        self.toosmall: LineGrid[Row] = LineGrid(row, appearance, id="toosmall")
 
     def compose(self) -> ComposeResult:
         """Yield all panes; :meth:`place_panes` places them."""
-        look, more = self.look, key_of("mode_timeline", self.keys)
+        appearance, more = self.appearance, key_of("mode_timeline", self.keys)
         yield self.status
-        yield Pane(self.matrix, look, title=f"Partitions {glyphs.TIMES} brokers", id="matrix-pane")
-        yield Pane(self.clients, look, title="Producers & groups", id="clients-pane")
-        yield Pane(self.faults, look, title="Active faults", id="faults-pane")
-        yield Pane(self.replica, look, title="Under the cursor", id="replica-pane")
-        yield Pane(self.control, look, title="Control plane", id="control-pane")
-        yield Pane(self.lanes, look, title="Log", id="lanes-pane")
-        yield Pane(self.feed, look, title="Events", id="feed-pane")
-        yield Pane(self.timeline, look, title=f"Timeline {glyphs.NOTHING} {more}: full view", id="timeline-pane")
-        yield KeyBar(look, self.keys)
+        yield Pane(self.matrix, appearance, title=f"Partitions {glyphs.TIMES} brokers", id="matrix-pane")
+        yield Pane(self.clients, appearance, title="Producers & groups", id="clients-pane")
+        yield Pane(self.faults, appearance, title="Active faults", id="faults-pane")
+        yield Pane(self.replica, appearance, title="Under the cursor", id="replica-pane")
+        yield Pane(self.control, appearance, title="Control plane", id="control-pane")
+        yield Pane(self.lanes, appearance, title="Log", id="lanes-pane")
+        yield Pane(self.feed, appearance, title="Events", id="feed-pane")
+        yield Pane(self.timeline, appearance, title=f"Timeline {glyphs.NOTHING} {more}: full view", id="timeline-pane")
+        yield KeyBar(appearance, self.keys)
         yield self.filter_bar
         yield from self.sheet_panes()
         yield self.toosmall
@@ -151,13 +157,15 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def place_panes(self) -> None:
         """Place the panes for the current size."""
-        view = self.bridge.view
+        view = self.session_controller.view
         width, height = self.size
-        lines = len(side_panes.clients(view, self.bridge.rates, self.bridge.session.client_stats))
+        lines = len(
+            side_panes.clients(view, self.session_controller.rates, self.session_controller.session.client_stats)
+        )
         replicas = max((len(each.replicas) for each in view.partitions), default=1)
         boxes = plan(
             width, height, partitions=len(view.partitions), replicas=replicas, clients=lines,
-            controllers=len(view.controllers), rails=len(self.railing.rails(self.bridge)),
+            controllers=len(view.controllers), rails=len(self.railing.rails(self.session_controller)),
         )  # fmt: skip
         boxes = self.arranged(boxes)
         for pane in self.query(Pane):
@@ -205,8 +213,8 @@ class MainScreen(Paned, Filtering, Sheets):
         """Show the latest view of the session in visible widgets, which detect what changed."""
         if not self.is_mounted or not self.size.width:
             return
-        bridge, view = self.bridge, self.bridge.view
-        self.motion.begin_frame(bridge.clock.now(), view.now_us)
+        session_controller, view = self.session_controller, self.session_controller.view
+        self.motion.begin_frame(session_controller.clock.now(), view.now_us)
         if self.covered:
             self.matrix.keep_within(view)
             return
@@ -224,41 +232,47 @@ class MainScreen(Paned, Filtering, Sheets):
         scrolled = f"from {self.lanes.start} {glyphs.NOTHING} {key_of('log_tail', self.keys)}: follow the tail"
         legend = LANES_LEGEND if self.lanes.start is None else scrolled
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
-        self.feed.show(bridge.feed.lines(self.feed.size.height, self.feed.size.width, self.level))
+        self.feed.show(session_controller.feed.lines(self.feed.size.height, self.feed.size.width, self.level))
         self.query_one("#feed-pane", Pane).caption(level_title(self.level, key_of("events", self.keys)))
         if self.clients.size.width:
-            self.clients.show(side_panes.clients(view, bridge.rates, bridge.session.client_stats))
+            self.clients.show(
+                side_panes.clients(view, session_controller.rates, session_controller.session.client_stats)
+            )
             self.faults.show(
-                side_panes.faults(view, self.faults.size.height, bridge.queued, key_of("fault", self.keys))
+                side_panes.faults(view, self.faults.size.height, session_controller.queued, key_of("fault", self.keys))
             )
             self.replica.show(side_panes.replica(view, partition, broker))
         if self.control.size.width:
             self.control.show(status_bar.rows(view))
         if self.query_one("#timeline-pane", Pane).display:
-            forks = self.railing.rails(bridge)
-            self.timeline.present(bridge.tape, view.now_us, bridge.session.present_us, forks)
+            forks = self.railing.rails(session_controller)
+            self.timeline.present(session_controller.tape, view.now_us, session_controller.session.present_us, forks)
         if self.sheet.has_focus:
             self.show_sheet()
 
     def status_rows(self, width: int) -> tuple[status_bar.StatusBar | status_bar.ControlBar, ...]:
         """Return the lines of the status bar, the same in every mode."""
-        bridge = self.bridge
+        session_controller = self.session_controller
         running = status_bar.RunStatus(
-            self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
-            recorded=bridge.session.recorded is not None,
-            present_us=bridge.session.present_us if bridge.session.in_past else -1,
-            branch=bridge.branches.current.letter if len(bridge.branches) > 1 else "", queued=len(bridge.queued),
-            approximate=bridge.is_approximate,
+            self.playbook, self.seed, session_controller.paused, session_controller.seeking, session_controller.ended,
+            session_controller.speed, session_controller.real_speed,
+            recorded=session_controller.session.recorded is not None,
+            present_us=session_controller.session.present_us if session_controller.session.in_past else -1,
+            branch=session_controller.branches.current.letter if len(session_controller.branches) > 1 else "",
+            queued=len(session_controller.queued),
+            approximate=session_controller.is_approximate,
         )  # fmt: skip
-        return status_bar.build(bridge.view, running, width).with_changes(self.motion), status_bar.bar(
-            bridge.view, width
+        return status_bar.build(session_controller.view, running, width).with_changes(self.motion), status_bar.bar(
+            session_controller.view, width
         )
 
     def _log(self, name: str, start: int, end: int) -> LogView:
         """Return a window of a partition's logs, including truncated cells that are still visible."""
-        bridge = self.bridge
-        log = bridge.session.cluster.log_view(name, start, end)
-        return self.motion.with_truncated("lanes", log, bridge.log_history.truncations(name, bridge.view.now_us))
+        session_controller = self.session_controller
+        log = session_controller.session.cluster.log_view(name, start, end)
+        return self.motion.with_truncated(
+            "lanes", log, session_controller.log_history.truncations(name, session_controller.view.now_us)
+        )
 
     def _say_too_small(self) -> None:
         width, height = self.size
@@ -273,25 +287,25 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def toast(self, text: str, severity: Any = "information", *, seconds: float = 4) -> None:
         """Show one line about an operator's action for a few seconds."""
-        self.app.notify(self.look.text(text), severity=severity, timeout=seconds, markup=False)
+        self.app.notify(self.appearance.text(text), severity=severity, timeout=seconds, markup=False)
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
     @property
     def partition(self) -> PartitionView | None:
         """Partition under the cursor, None without one."""
-        partitions = self.bridge.view.partitions
+        partitions = self.session_controller.view.partitions
         return partitions[min(self.matrix.cursor[0], len(partitions) - 1)] if partitions else None
 
     @property
     def broker_under_cursor(self) -> int:
         """Id of the broker under the cursor."""
-        return self.bridge.view.brokers[self.matrix.cursor[1]].id
+        return self.session_controller.view.brokers[self.matrix.cursor[1]].id
 
     def action_move(self, partitions: int, brokers: int) -> None:
         """Move the cursor."""
         self.matrix.move(partitions, brokers)
-        hinting, view = getattr(self.app, "hinting", None), self.bridge.view
+        hinting, view = getattr(self.app, "hinting", None), self.session_controller.view
         if hinting is not None and self.partition is not None and view.brokers:
             hinting.looked_at(help_text.word_of(self.partition, view.brokers[self.matrix.cursor[1]].id))
 
@@ -302,8 +316,8 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def action_internal(self) -> None:
         """Show or hide internal topics."""
-        self.bridge.shows_internal = not self.bridge.shows_internal
-        self.bridge.refresh_view()
+        self.session_controller.shows_internal = not self.session_controller.shows_internal
+        self.session_controller.refresh_view()
         self.matrix.place(0, self.matrix.cursor[1])
         self.place_panes()
 
@@ -321,16 +335,16 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def action_log(self, offsets: int) -> None:
         """Scroll the log."""
-        if self.bridge.view.partitions:
-            self.lanes.scroll_log(self.bridge.view.partitions[self.matrix.cursor[0]], offsets)
+        if self.session_controller.view.partitions:
+            self.lanes.scroll_log(self.session_controller.view.partitions[self.matrix.cursor[0]], offsets)
             self.present()
 
     def action_fork(self) -> None:
         """Scroll the log to where the replicas differ."""
-        if not self.bridge.view.partitions:
+        if not self.session_controller.view.partitions:
             return
-        partition = self.bridge.view.partitions[self.matrix.cursor[0]]
-        if self.lanes.to_fork(partition, self.bridge.session.cluster.log_view) < 0:
+        partition = self.session_controller.view.partitions[self.matrix.cursor[0]]
+        if self.lanes.to_fork(partition, self.session_controller.session.cluster.log_view) < 0:
             self.toast(f"all replicas of {partition.name} agree with their leader")
         self.present()
 
@@ -343,13 +357,13 @@ class MainScreen(Paned, Filtering, Sheets):
         """Open a record: the first visible one of a scrolled log, else the newest of the replica under the cursor."""
         from tui.screens.record import RecordScreen  # noqa: PLC0415 - first paint does without it
 
-        if not self.bridge.view.partitions or self.toosmall.display:
+        if not self.session_controller.view.partitions or self.toosmall.display:
             return
-        partition = self.bridge.view.partitions[self.matrix.cursor[0]]
-        broker = self.bridge.view.brokers[self.matrix.cursor[1]].id
+        partition = self.session_controller.view.partitions[self.matrix.cursor[0]]
+        broker = self.session_controller.view.brokers[self.matrix.cursor[1]].id
         newest = next((each.leo for each in partition.replicas if each.broker == broker), partition.leo) - 1
         offset = newest if self.lanes.start is None else self.lanes.start
-        self.app.push_screen(RecordScreen(self.look, self.bridge, partition.name, max(0, offset)))
+        self.app.push_screen(RecordScreen(self.appearance, self.session_controller, partition.name, max(0, offset)))
 
     # -- the filter ---------------------------------------------------------------------------------------------------
 
@@ -388,16 +402,16 @@ class MainScreen(Paned, Filtering, Sheets):
         """Return partitions and brokers of the matrix as jump targets, if it is visible."""
         return self.matrix.places() if any(pane.id == MATRIX for pane in self.panes()) else []
 
-    def go_to_place(self, place: LabelPosition) -> None:
+    def go_to_place(self, position: LabelPosition) -> None:
         """Move the cursor to a partition or a broker."""
         partition, broker = self.matrix.cursor
-        number = int(place.key)
-        self.matrix.place(*((number, broker) if place.kind == "row" else (partition, number)))
+        number = int(position.key)
+        self.matrix.place(*((number, broker) if position.kind == "row" else (partition, number)))
         self.choose_pane(MATRIX)
 
     def under_cursor(self) -> tuple[str, str]:
         """Return name and text of the cell under the cursor."""
-        view = self.bridge.view
+        view = self.session_controller.view
         if self.chosen_pane != MATRIX or not view.partitions or not view.brokers:
             return "", ""
         partition, broker = view.partitions[self.matrix.cursor[0]], view.brokers[self.matrix.cursor[1]]
@@ -413,7 +427,7 @@ class MainScreen(Paned, Filtering, Sheets):
         while len(self.app.screen_stack) > 1:
             self.app.pop_screen()
         if mode.where:
-            self.app.push_screen(screen_class(mode)(self.look, self.bridge))
+            self.app.push_screen(screen_class(mode)(self.appearance, self.session_controller))
 
     def action_ask(self) -> None:
         """Open the "is it safe to ...?" prompt."""
@@ -421,17 +435,19 @@ class MainScreen(Paned, Filtering, Sheets):
         from tui.session.background_tasks import recording_of  # noqa: PLC0415
 
         recorder = getattr(self.app, "recorder", None)
-        path = recording_of(self.bridge.session.recorded, recorder)
+        path = recording_of(self.session_controller.session.recorded, recorder)
         if path is None:
             self.notify("'Is it safe?' needs a recorded session; this one is not recorded", severity="warning")
-        elif not self.toosmall.display and self.bridge.view.brokers:
-            self.app.push_screen(AskScreen(self.look, self.bridge, path, recorder, self.broker_meant()))
+        elif not self.toosmall.display and self.session_controller.view.brokers:
+            self.app.push_screen(
+                AskScreen(self.appearance, self.session_controller, path, recorder, self.broker_meant())
+            )
 
     def action_finding(self, findings: int) -> None:
         """Open the autopsy of the next or previous finding."""
         from tui.session.background_tasks import findings_so_far  # noqa: PLC0415
 
-        found = len(findings_so_far(self.bridge))
+        found = len(findings_so_far(self.session_controller))
         if not found:
             self.notify(self._nothing_found())
         elif self.finding < 1:
@@ -445,7 +461,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
         if self.toosmall.display:
             return
-        page = AutopsyScreen(self.look, self.bridge, number, getattr(self.app, "recorder", None))
+        page = AutopsyScreen(self.appearance, self.session_controller, number, getattr(self.app, "recorder", None))
 
         def closed(onward: "AutopsyRequest | None") -> None:
             self.finding = page.case.number
@@ -455,7 +471,7 @@ class MainScreen(Paned, Filtering, Sheets):
         self.app.push_screen(page, closed)
 
     def _nothing_found(self) -> str:
-        violations = self.bridge.view.violations
+        violations = self.session_controller.view.violations
         others = f"; {violations} violations are among the events" if violations else ""
         return f"no finding about any record so far{others}"
 
@@ -463,9 +479,9 @@ class MainScreen(Paned, Filtering, Sheets):
         """Open the help page about the current screen."""
         from tui.screens.help import HelpScreen  # noqa: PLC0415
 
-        self.app.push_screen(HelpScreen(self.look, self.keys, self._here()))
+        self.app.push_screen(HelpScreen(self.appearance, self.keys, self._here()))
 
-    def _here(self) -> Here:
+    def _here(self) -> ScreenHelp:
         """Return the help about the current screen."""
         focused = getattr(self.app.screen.focused, "id", "")
         if focused in SHEET_HELP:
@@ -480,7 +496,7 @@ class MainScreen(Paned, Filtering, Sheets):
         from tui.screens.settings import SettingsScreen  # noqa: PLC0415
 
         if not self.toosmall.display:
-            self.app.push_screen(SettingsScreen(self.look, self.bridge))
+            self.app.push_screen(SettingsScreen(self.appearance, self.session_controller))
 
     def action_command(self) -> None:
         """Open the command line."""
@@ -490,79 +506,79 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def action_pause(self) -> None:
         """Pause or resume."""
-        self.bridge.pause(not self.bridge.paused)
+        self.session_controller.pause(not self.session_controller.paused)
         self.moved()
 
     def action_step(self) -> None:
         """Step by one event."""
-        if not self.bridge.step():
+        if not self.session_controller.step():
             self.toast("no pending event is left", "warning")
         self.moved()
 
     def action_seek(self) -> None:
         """Run to the next notable event."""
-        was_past = self.bridge.session.in_past
-        if not self.bridge.seek():
+        was_past = self.session_controller.session.in_past
+        if not self.session_controller.seek():
             self.toast("no notable event up to the present")
         self.jumped() if was_past else self.moved()
 
     def action_faster(self) -> None:
         """Increase the speed by one step."""
-        self.bridge.faster()
+        self.session_controller.faster()
         self.moved()
 
     def action_slower(self) -> None:
         """Decrease the speed by one step."""
-        self.bridge.slower()
+        self.session_controller.slower()
         self.moved()
 
     def action_speed_one(self) -> None:
         """Set the speed to real time."""
-        self.bridge.set_speed(1.0)
+        self.session_controller.set_speed(1.0)
         self.moved()
 
     def action_take_over(self) -> None:
         """Skip the remaining steps of the playbook."""
         try:
-            self.toast(self.bridge.take_over())
+            self.toast(self.session_controller.take_over())
         except FaultError as error:
             self.toast(f"cannot take over: {error}", "warning")
         self.moved()
 
     def action_autopause(self) -> None:
         """Toggle pausing when the next acknowledged record goes missing."""
-        self.bridge.stops_at_loss = not self.bridge.stops_at_loss
+        self.session_controller.stops_at_loss = not self.session_controller.stops_at_loss
         armed = "auto-pause on: pauses when the next acknowledged record goes missing"
-        self.notify(armed if self.bridge.stops_at_loss else "auto-pause off")
+        self.notify(armed if self.session_controller.stops_at_loss else "auto-pause off")
 
     def action_back(self) -> None:
         """Go one event back."""
-        self.jump(self.bridge.back)
+        self.jump(self.session_controller.back)
 
     def action_previous(self) -> None:
         """Go back to the previous notable event."""
-        self.jump(self.bridge.previous, "no notable event before this time")
+        self.jump(self.session_controller.previous, "no notable event before this time")
 
     def action_second(self, seconds: int) -> None:
         """Go some seconds forward or back."""
-        self.jump(lambda: self.bridge.move_time(seconds * SECOND_US))
+        self.jump(lambda: self.session_controller.move_time(seconds * SECOND_US))
 
     def action_beginning(self) -> None:
         """Go to the beginning."""
-        self.go_to(self.bridge.session.timeline.first_us)
+        self.go_to(self.session_controller.session.timeline.first_us)
 
     def action_present(self) -> None:
         """Return to the present."""
-        self.jump(self.bridge.to_present, PRESENT)
+        self.jump(self.session_controller.to_present, PRESENT)
 
     def action_goto(self) -> None:
         """Open the prompt for a time."""
         from tui.screens.time_travel import GotoScreen  # noqa: PLC0415 - first paint does without it
 
         if not self.toosmall.display:
-            session = self.bridge.session
+            session = self.session_controller.session
             marks = tuple(self.branches.bookmarks)
-            page = GotoScreen(self.look, session.timeline.first_us, lambda: session.present_us, marks)
+            page = GotoScreen(self.appearance, session.timeline.first_us, lambda: session.present_us, marks)
             self.app.push_screen(page, self._gone)
 
     def _gone(self, chosen: int | Bookmark | None) -> None:
@@ -574,21 +590,21 @@ class MainScreen(Paned, Filtering, Sheets):
     def go_to(self, at_us: int | None) -> None:
         """Go to a time; None does nothing."""
         if at_us is not None:
-            self.jump(lambda: self.bridge.to_time(at_us))
+            self.jump(lambda: self.session_controller.to_time(at_us))
 
     def jump(self, jump: Callable[[], object], failed: str = BEGINNING) -> None:
         """Go to another time; ``failed`` is the message if that is not possible."""
-        was_past = self.bridge.session.in_past
+        was_past = self.session_controller.session.in_past
         if jump() is False:
             self.toast(failed)
-        elif self.bridge.session.in_past and not was_past:
+        elif self.session_controller.session.in_past and not was_past:
             self.toast(PAST.format(pause=word_of("pause", self.keys), present=word_of("present", self.keys)))
         self.jumped()
 
     def jumped(self) -> None:
         """Adjust to another time, which may have other partitions and shorter logs."""
         self.motion.forget()  # changes between two times are not animated
-        partitions = self.bridge.view.partitions
+        partitions = self.session_controller.view.partitions
         shown = self.lanes.start
         at = min(self.matrix.cursor[0], len(partitions) - 1)
         if shown is not None and (at < 0 or shown >= max((each.leo for each in partitions[at].replicas), default=0)):
@@ -598,12 +614,12 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def moved(self) -> None:
         """Present after a change by a key, and resume frames if they had stopped."""
-        self.bridge.refresh_view()
+        self.session_controller.refresh_view()
         self.present()
         for screen in self.app.screen_stack:
             if isinstance(screen, LiveScreen):
                 screen.present()
-        self.post_message(Wake())
+        self.post_message(WakeMessage())
 
     # -- branches and bookmarks ---------------------------------------------------------------------------------------
 
@@ -633,7 +649,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def switch_branch(self, letter: str, at_us: int = -1) -> None:
         """Switch to a branch: to ``at_us`` if that is after its fork, else to its present."""
-        branch = next(each for each in self.bridge.branches if each.letter == letter)
+        branch = next(each for each in self.session_controller.branches if each.letter == letter)
         self.branches.switch(branch)
         if max(0, branch.left_us) <= at_us < branch.session.present_us:
             self.go_to(at_us)
@@ -673,7 +689,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def fault_about(self, name: str) -> None:
         """Open the fault sheet on a client, on the first member of a group, or on a node, by its name."""
-        view = self.bridge.view
+        view = self.session_controller.view
         nodes = [each.node for each in view.clients if each.name == name]
         nodes += [each.node for each in view.controllers if each.name == name]
         nodes += [each.node for each in view.clients if each.name.startswith(f"{name}/")]
@@ -684,7 +700,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def aim_at(self, node: int) -> None:
         """Select the target; brokers are selected by the cursor."""
-        ids = [each.id for each in self.bridge.view.brokers]
+        ids = [each.id for each in self.session_controller.view.brokers]
         self._aim = -1 if node in ids else node
         if node in ids:
             self.matrix.place(self.matrix.cursor[0], ids.index(node))
@@ -703,18 +719,18 @@ class MainScreen(Paned, Filtering, Sheets):
     def scrub(self, at_us: int) -> None:
         """Show the time that the pointer was dragged to, now or with the next frame."""
         if not self.scrubbing.want(at_us):
-            self.post_message(Wake())
+            self.post_message(WakeMessage())
 
     def near(self, at_us: int) -> int:
         """Return a time near ``at_us`` that is cheap to show."""
-        return self.bridge.session.timeline.near(at_us)
+        return self.session_controller.session.timeline.near(at_us)
 
     def scrub_to(self, at_us: int, exact: bool) -> None:
         """Show a time exactly, or one near it while dragging."""
         if exact:
             self.go_to(at_us)
         else:
-            self.jump(lambda: self.bridge.to_near(at_us))
+            self.jump(lambda: self.session_controller.to_near(at_us))
 
     def on_time_lanes_released(self) -> None:
         """Show the exact time at the end of a drag."""
@@ -722,12 +738,17 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
         """Move time by dragging in the strip at the foot."""
-        self.scrub(self.timeline.window.instant(message.column, self.bridge.session.present_us))
+        self.scrub(self.timeline.window.instant(message.column, self.session_controller.session.present_us))
 
     def timeline_shown(self) -> TimelineView:
         """Return the view of the strip at the foot."""
-        bridge = self.bridge
-        return TimelineView(self.timeline.window, bridge.view.now_us, bridge.session.present_us, self.timeline.LANES)
+        session_controller = self.session_controller
+        return TimelineView(
+            self.timeline.window,
+            session_controller.view.now_us,
+            session_controller.session.present_us,
+            self.timeline.LANES,
+        )
 
     def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
         """Switch to the branch of a clicked rail."""
@@ -748,7 +769,7 @@ class MainScreen(Paned, Filtering, Sheets):
         """Open the fault sheet on the subject of a line, or the clients mode."""
         if message.faults:
             self.fault_about(message.about)
-        elif message.about not in [each.name for each in self.bridge.view.controllers]:
+        elif message.about not in [each.name for each in self.session_controller.view.controllers]:
             self.action_mode("clients")
 
     def on_side_pane_heal(self, message: SidePane.Heal) -> None:
@@ -765,7 +786,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def on_lanes_lane_clicked(self, message: Lanes.LaneClicked) -> None:
         """Select the replica of a clicked lane; the right button opens its fault sheet, a double click its log."""
-        view, spot = self.bridge.view, message.spot
+        view, spot = self.session_controller.view, message.spot
         partitions, brokers = [each.name for each in view.partitions], [each.id for each in view.brokers]
         if message.faults:
             self.fault_on(spot.broker)

@@ -12,11 +12,11 @@ from textual.style import Style
 from textual.widgets import Input, Static
 
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import Reachable
-from tui.session.typed_commands import Press, TypedError, completed, hints, read_line
+from tui.screens.base import OverlayPage
+from tui.session.typed_commands import KeyCommand, TypedError, completed, hints, read_line
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 
 if TYPE_CHECKING:
     from tui.screens.cluster import MainScreen
@@ -29,16 +29,16 @@ KEYS_WORDS: Final = (
 )
 
 
-class CommandScreen(ModalScreen[None], Reachable):
+class CommandScreen(ModalScreen[None], OverlayPage):
     """Command line; stays open with its text until the command succeeds. The session continues."""
 
     SCOPE = "line"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("line")
 
-    def __init__(self, look: Look, main: "MainScreen", text: str = "", back: int = 0) -> None:
+    def __init__(self, appearance: Appearance, main: "MainScreen", text: str = "", back: int = 0) -> None:
         """``text`` is the initial text, with the cursor ``back`` characters before its end."""
         super().__init__()
-        self._look = look
+        self._appearance = appearance
         self._main = main
         self._prompt = Input(text, id="command-prompt", select_on_focus=False)
         self._back = back
@@ -83,7 +83,7 @@ class CommandScreen(ModalScreen[None], Reachable):
         except TypedError as error:
             self._refuse(str(error))
             return
-        if isinstance(typed, Press):  # the key may open a page, which has to be over the main screen
+        if isinstance(typed, KeyCommand):  # the key may open a page, which has to be over the main screen
             self.dismiss()
             self._main.call_later(self._main.commands.run, typed)
             return
@@ -95,7 +95,7 @@ class CommandScreen(ModalScreen[None], Reachable):
 
     def action_complete(self) -> None:
         """Complete the last word as far as it is unambiguous."""
-        self._prompt.value = completed(self._prompt.value, self._main.bridge.view)
+        self._prompt.value = completed(self._prompt.value, self._main.session_controller.view)
         self._prompt.cursor_position = len(self._prompt.value)
 
     def action_before(self, lines: int) -> None:
@@ -112,7 +112,7 @@ class CommandScreen(ModalScreen[None], Reachable):
     def _show(self) -> None:
         if not self._page.is_attached or not self._page.size.width:
             return
-        found = hints(self._prompt.value, self._main.bridge.view)
+        found = hints(self._prompt.value, self._main.session_controller.view)
         width = self._page.size.width
         first = wrap(self._wrong, width)[:2] if self._wrong else [_fitting(found.words, width)]
         lines = [(line, "warning" if self._wrong else "text") for line in first]
@@ -122,7 +122,7 @@ class CommandScreen(ModalScreen[None], Reachable):
         self._page.update(Content("\n").join(shown))
 
     def _styled(self, text: str, role: str) -> Content:
-        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+        return Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))
 
 
 def _fitting(words: tuple[str, ...], width: int) -> str:

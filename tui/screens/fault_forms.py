@@ -19,11 +19,11 @@ from playbooks.parser.document import ErrorNotes, Node, Scalar
 from playbooks.parser.document import Mapping as YamlMapping
 from playbooks.parser.steps import TimedSteps
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import Reachable
+from tui.screens.base import OverlayPage
 from tui.session.typed_commands import CommandContext, node
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 
 if TYPE_CHECKING:
     from tui.screens.cluster import MainScreen
@@ -49,17 +49,17 @@ class SettingPrompt:
     choices: tuple[str, ...] = ()
 
 
-class ValueForm(ModalScreen[None], Reachable):
+class ValueForm(ModalScreen[None], OverlayPage):
     """Form of one setting; stays open until the value is set."""
 
     SCOPE = "value"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("value")
 
-    def __init__(self, look: Look, asked: SettingPrompt) -> None:
+    def __init__(self, appearance: Appearance, prompt: SettingPrompt) -> None:
         super().__init__()
-        self._look = look
-        self._asked = asked
-        self._input = Input(asked.now, id="value-input", classes="form-value", select_on_focus=False)
+        self._appearance = appearance
+        self._asked = prompt
+        self._input = Input(prompt.now, id="value-input", classes="form-value", select_on_focus=False)
         self._page = Static(id="value-page")
 
     def compose(self) -> ComposeResult:
@@ -121,7 +121,7 @@ class ValueForm(ModalScreen[None], Reachable):
         self._page.update(Content("\n").join([*lines, self._styled(words, "quiet")]))
 
     def _styled(self, text: str, role: str) -> Content:
-        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+        return Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))
 
 
 # The fields of a fault's form, and the action that they make.
@@ -163,19 +163,19 @@ def fields(fault: Fault, target: str) -> tuple[Field, ...]:
     return tuple(found)
 
 
-def read_fields(fault: Fault, values: Mapping[str, str], place: CommandContext) -> Action:
+def read_fields(fault: Fault, values: Mapping[str, str], context: CommandContext) -> Action:
     """Return the action of the filled-in fields; empty fields and defaults are left out.
 
     Raises:
         FormFieldError: a field is invalid.
     """
-    given = {name: " ".join(node(word, place) for word in text.split()) for name, text in values.items()}
+    given = {name: " ".join(node(word, context) for word in text.split()) for name, text in values.items()}
     for each in fault.params:
         if given.get(each.name) == default_text(each):
             del given[each.name]
     entries: dict[str, tuple[Scalar, Node]] = {"inject": (_scalar("inject"), _scalar(fault.name))}
     entries |= {name: (_scalar(name), _scalar(text)) for name, text in given.items() if text}
-    notes = ErrorNotes(PATH, [], place.facts)
+    notes = ErrorNotes(PATH, [], context.facts)
     step = TimedSteps().read(YamlMapping(1, 1, entries), 0, "", notes)
     if notes.problems or step is None:
         problem = min(notes.problems)
@@ -198,15 +198,15 @@ FAULT_LINES: Final = 4
 """Lines for the predicted impact, or for the error."""
 
 
-class FaultForm(ModalScreen[None], Reachable):
+class FaultForm(ModalScreen[None], OverlayPage):
     """Form of a fault; stays open until the fault is injected or queued."""
 
     SCOPE = "form"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("form")
 
-    def __init__(self, look: Look, main: "MainScreen", fault: Fault, target: str) -> None:
+    def __init__(self, appearance: Appearance, main: "MainScreen", fault: Fault, target: str) -> None:
         super().__init__()
-        self._look = look
+        self._appearance = appearance
         self._main = main
         self._fault = fault
         self._fields = fields(fault, target)
@@ -262,7 +262,7 @@ class FaultForm(ModalScreen[None], Reachable):
 
     def _show(self) -> None:
         try:
-            found: ExpectedImpact = self._main.bridge.session.board.predict_action(self._action())
+            found: ExpectedImpact = self._main.session_controller.session.board.predict_action(self._action())
         except (FormFieldError, FaultError) as error:
             self._say(str(error), "warning")
         else:
@@ -276,4 +276,4 @@ class FaultForm(ModalScreen[None], Reachable):
         self._page.update(Content("\n").join([*lines, self._styled(self.keyed(FAULT_KEYS_HELP), "quiet")]))
 
     def _styled(self, text: str, role: str) -> Content:
-        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+        return Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))

@@ -8,8 +8,8 @@ from faults.catalogue import CATALOGUE
 from faults.declarations import OPERATIONS, Action, ExpectedImpact, FaultError, Operation, selector_of
 from playbooks.model import action_text
 from tui.session.session_controller import SessionController
-from tui.terminal.theme import Look
-from tui.viewmodel.fault_sheet import Room
+from tui.terminal.theme import Appearance
+from tui.viewmodel.fault_sheet import SheetSize
 from tui.widgets.panes import Pane, Status
 from tui.widgets.which_key import OperationSheet, WhichKey
 
@@ -26,8 +26,8 @@ UNCONTROLLED: Final = "there is no controller yet: let time run first"
 class Sheets(Screen[None]):
     """Screen with a selected target of faults; the main screen injects them."""
 
-    look: Look
-    bridge: SessionController
+    appearance: Appearance
+    session_controller: SessionController
     whichkey: WhichKey
     operations: OperationSheet
     sheet: WhichKey
@@ -37,14 +37,14 @@ class Sheets(Screen[None]):
 
     def make_sheets(self) -> None:
         """Create both sheets, closed."""
-        self.whichkey, self.operations = WhichKey(self.look), OperationSheet(self.look)
+        self.whichkey, self.operations = WhichKey(self.appearance), OperationSheet(self.appearance)
         self.sheet = self.whichkey
 
     def sheet_panes(self) -> list[Pane]:
         """Return their panes, which are over all others."""
         return [
-            Pane(self.whichkey, self.look, title="", id="whichkey-pane"),
-            Pane(self.operations, self.look, title="", id="operations-pane"),
+            Pane(self.whichkey, self.appearance, title="", id="whichkey-pane"),
+            Pane(self.operations, self.appearance, title="", id="operations-pane"),
         ]
 
     # -- target -----------------------------------------------------------------------------------------------------
@@ -79,28 +79,30 @@ class Sheets(Screen[None]):
 
     def broker_id(self) -> int:
         """Return the target if it is a broker, else the broker under the main screen's cursor."""
-        brokers = [each.id for each in self.bridge.view.brokers]
+        brokers = [each.id for each in self.session_controller.view.brokers]
         return self.target if self.target in brokers else self.main.broker_under_cursor
 
     def partition_name(self) -> str:
         """Return the partition that operations apply to; empty without one."""
-        partitions = self.bridge.view.partitions
+        partitions = self.session_controller.view.partitions
         return partitions[self.main.matrix.cursor[0]].name if partitions else ""
 
     def selector(self) -> str:
         """Return the target as a selector of playbooks."""
         if self._aim < 0 and self.group_selector():
             return self.group_selector()
-        client = next((each.name for each in self.bridge.view.clients if each.node == self.target), "")
+        client = next((each.name for each in self.session_controller.view.clients if each.node == self.target), "")
         return selector_of(self.target, client)
 
     def target_words(self) -> str:
         """Return the target for the title of the sheet."""
-        return dict(self.main.operator.targets()).get(self.target) or self.bridge.session.cluster.name_of(self.target)
+        return dict(self.main.operator.targets()).get(self.target) or self.session_controller.session.cluster.name_of(
+            self.target
+        )
 
     def aimed(self, name: str) -> str:
         """Return the selector with which a fault affects the target, or the fault's own default."""
-        return self.bridge.session.board.default_target(name, self.target) or self.selector()
+        return self.session_controller.session.board.default_target(name, self.target) or self.selector()
 
     def aim_at(self, node: int) -> None:
         """Select another node as the target of the sheet."""
@@ -118,7 +120,7 @@ class Sheets(Screen[None]):
 
     def action_control(self) -> None:
         """Open the fault sheet on the active controller, or on the first control-plane node without one."""
-        nodes = self.bridge.view.controllers
+        nodes = self.session_controller.view.controllers
         if not nodes:
             self.main.toast(UNCONTROLLED, "warning")
         elif not self.main.toosmall.display:
@@ -134,7 +136,7 @@ class Sheets(Screen[None]):
     def _open_sheet(self, sheet: WhichKey) -> None:
         if self.main.toosmall.display:
             return
-        if why := self.no_target() or ("" if self.bridge.view.brokers else NO_BROKER):
+        if why := self.no_target() or ("" if self.session_controller.view.brokers else NO_BROKER):
             self.main.toast(why, "warning")
             return
         self.go_to_selected_time()
@@ -162,7 +164,7 @@ class Sheets(Screen[None]):
         pane, name = self._sheet_pane(), self.target_words()
         if self.sheet is self.operations:
             name = ", ".join(each for each in (self.partition_name(), f"b{self.broker_id()}") if each)
-        built = self.sheet.present(name, self, Room(self.size.width - 2, self.size.height))
+        built = self.sheet.present(name, self, SheetSize(self.size.width - 2, self.size.height))
         pane.caption(f"{built.title}{self.main.operator.queue_words()}", self.sheet.keys_words(self.size.width))
         self.place_sheet()
 
@@ -178,7 +180,7 @@ class Sheets(Screen[None]):
 
     def expected(self, name: str) -> ExpectedImpact:
         """Return the predicted impact of the marked fault or operation."""
-        board = self.bridge.session.board
+        board = self.session_controller.session.board
         if self.sheet is self.operations:
             return ExpectedImpact(f"{action_text(self._usual(name))}; may break: {OPERATIONS[name].may_break}")
         if self._aim >= 0 or not self.group_selector():
@@ -190,7 +192,7 @@ class Sheets(Screen[None]):
 
     def fitting(self) -> tuple[str, ...]:
         """Return the names of the faults that apply to the target."""
-        return self.bridge.session.board.applicable_faults(self.target)
+        return self.session_controller.session.board.applicable_faults(self.target)
 
     def _injection(self, name: str) -> Action:
         """Return the action of a fault's letter: usual duration, default parameters."""
@@ -198,7 +200,7 @@ class Sheets(Screen[None]):
 
     def _usual(self, name: str) -> Action:
         """Return the action of an operation's letter."""
-        return self.bridge.session.board.usual(name, self.partition_name(), self.broker_id())
+        return self.session_controller.session.board.usual(name, self.partition_name(), self.broker_id())
 
     # -- acting -----------------------------------------------------------------------------------------------------
 
@@ -214,12 +216,12 @@ class Sheets(Screen[None]):
         """Open the form of the marked fault."""
         from tui.screens.fault_forms import FaultForm  # noqa: PLC0415 - first paint does without it
 
-        self.app.push_screen(FaultForm(self.look, self.main, message.fault, self.aimed(message.fault.name)))
+        self.app.push_screen(FaultForm(self.appearance, self.main, message.fault, self.aimed(message.fault.name)))
 
     def on_which_key_fault_queued(self, message: WhichKey.FaultQueued) -> None:
         """Queue the marked fault, or remove the last queued one."""
         if message.fault is None:
-            self.bridge.queued = self.bridge.queued[:-1]
+            self.session_controller.queued = self.session_controller.queued[:-1]
         elif refused := self.main.operator.queued(self._injection(message.fault.name)):
             self.main.toast(refused, "warning")
         self.main.present()
@@ -230,7 +232,7 @@ class Sheets(Screen[None]):
         nodes = [node for node, _name in self.main.operator.targets()]
         aimed = self.target
         if self.sheet is self.operations:
-            nodes, aimed = [each.id for each in self.bridge.view.brokers], self.broker_id()
+            nodes, aimed = [each.id for each in self.session_controller.view.brokers], self.broker_id()
         if message.brokers:
             at = nodes.index(aimed) + message.brokers if aimed in nodes else 0
             self.aim_at(nodes[at % len(nodes)])

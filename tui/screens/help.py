@@ -13,33 +13,35 @@ from textual.widgets import Input, Static
 
 from tui.keybindings.keymap import KeyBinding
 from tui.keybindings.scopes import all_keys, bindings_of, scopes
-from tui.screens.base import Reachable
-from tui.terminal.theme import Look
+from tui.screens.base import OverlayPage
+from tui.terminal.theme import Appearance
 from tui.viewmodel import help as help_text
-from tui.viewmodel.help import CLUSTER, Here, Line
+from tui.viewmodel.help import CLUSTER, Line, ScreenHelp
 
 
-class HelpScreen(ModalScreen[None], Reachable):
+class HelpScreen(ModalScreen[None], OverlayPage):
     """Help page: the current screen, all keys, the legend of marks, basic terms. The session continues."""
 
     SCOPE = "help"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("help")
 
-    def __init__(self, look: Look, keys: Sequence[KeyBinding] = all_keys(), here: Here = CLUSTER) -> None:
-        """``here`` describes the current screen, which comes first."""
+    def __init__(
+        self, appearance: Appearance, keys: Sequence[KeyBinding] = all_keys(), help_entry: ScreenHelp = CLUSTER
+    ) -> None:
+        """``help_entry`` describes the current screen, which comes first."""
         super().__init__()
-        self._look = look
+        self._appearance = appearance
         self._keys = keys
-        self._here = here
+        self._here = help_entry
 
     def compose(self) -> ComposeResult:
         """Yield one scrolling page."""
         with VerticalScroll(id="help"):
-            yield Static(styled(help_text.lines(self._here, self._keys), self._look))
+            yield Static(styled(help_text.lines(self._here, self._keys), self._appearance))
 
     def action_glossary(self) -> None:
         """Open the glossary."""
-        self.app.push_screen(GlossaryScreen(self._look, self._keys))
+        self.app.push_screen(GlossaryScreen(self._appearance, self._keys))
 
     async def action_main(self, action: str) -> None:
         """Run an action of the main screen; help itself closes the page."""
@@ -49,15 +51,15 @@ class HelpScreen(ModalScreen[None], Reachable):
             await super().action_main(action)
 
 
-class GlossaryScreen(ModalScreen[None], Reachable):
+class GlossaryScreen(ModalScreen[None], OverlayPage):
     """Glossary of terms and keys, filtered by what is typed."""
 
     SCOPE = "word"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("word")
 
-    def __init__(self, look: Look, keys: Sequence[KeyBinding] = all_keys()) -> None:
+    def __init__(self, appearance: Appearance, keys: Sequence[KeyBinding] = all_keys()) -> None:
         super().__init__()
-        self._look = look
+        self._appearance = appearance
         self._keys = keys
         self._prompt = Input(id="glossary-prompt", placeholder="type a term; esc closes")
         self._page = Static()
@@ -86,7 +88,7 @@ class GlossaryScreen(ModalScreen[None], Reachable):
         found = help_text.found(typed)
         lines: list[Line] = [((f"{each.word}  ", "key"), (each.meaning, "text")) for each in found]
         lines += [((f"{key.shown}  ", "key"), (f"key: {words}", "text")) for key, words in self._keys_about(typed)]
-        self._page.update(styled(lines or [(("no matching term", "quiet"),)], self._look))
+        self._page.update(styled(lines or [(("no matching term", "quiet"),)], self._appearance))
 
     def _keys_about(self, typed: str) -> list[tuple[KeyBinding, str]]:
         """Return keys whose description matches, with their scope; none before something is typed."""
@@ -99,11 +101,11 @@ class GlossaryScreen(ModalScreen[None], Reachable):
         ]
 
 
-def styled(lines: Sequence[Line], look: Look) -> Content:
-    """Return lines of a page in the colours of a look."""
-    return Content("\n").join(Content.assemble(*(_piece(*piece, look) for piece in line)) for line in lines)
+def styled(lines: Sequence[Line], appearance: Appearance) -> Content:
+    """Return lines of a page in the colours of an appearance."""
+    return Content("\n").join(Content.assemble(*(_piece(*piece, appearance) for piece in line)) for line in lines)
 
 
-def _piece(text: str, role: str, look: Look) -> Content:
-    shown = "\n".join(look.text(part) for part in text.split("\n"))
-    return Content.styled(shown, Style.from_rich_style(look.style(role)))
+def _piece(text: str, role: str, appearance: Appearance) -> Content:
+    shown = "\n".join(appearance.text(part) for part in text.split("\n"))
+    return Content.styled(shown, Style.from_rich_style(appearance.style(role)))

@@ -12,10 +12,10 @@ from textual.widgets import Static
 
 from playbooks.model.record_contents import inspect_record
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import Reachable
+from tui.screens.base import OverlayPage
 from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import record_inspector
 
 KEYS_WORDS: Final = (
@@ -24,16 +24,18 @@ KEYS_WORDS: Final = (
 )
 
 
-class RecordScreen(ModalScreen[None], Reachable):
+class RecordScreen(ModalScreen[None], OverlayPage):
     """Page of the records written at an offset up to the time of the screen below; the session continues."""
 
     SCOPE = "record"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("record")
 
-    def __init__(self, look: Look, bridge: SessionController, partition: str, offset: int) -> None:
+    def __init__(
+        self, appearance: Appearance, session_controller: SessionController, partition: str, offset: int
+    ) -> None:
         super().__init__()
-        self._look = look
-        self._bridge = bridge
+        self._appearance = appearance
+        self._session_controller = session_controller
         self._partition = partition
         self._page = Static()
         self._text = ""
@@ -51,7 +53,7 @@ class RecordScreen(ModalScreen[None], Reachable):
     def action_move(self, offsets: int) -> None:
         """Show another offset, not below 0."""
         self.log_offset = max(0, self.log_offset + offsets)
-        found = inspect_record(self._bridge.session.cluster, self._partition, self.log_offset)
+        found = inspect_record(self._session_controller.session.cluster, self._partition, self.log_offset)
         lines: list[Content] = []
         self._text = record_inspector.text(found, self._partition, self.log_offset)
         for each in found:
@@ -74,4 +76,4 @@ class RecordScreen(ModalScreen[None], Reachable):
         )
 
     def _styled(self, text: str, role: str) -> Content:
-        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+        return Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))

@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from tui.keybindings.keymap import KeyBinding, with_keys
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import Reachable
+from tui.screens.base import OverlayPage
 from tui.session import settings_changes
 from tui.session.session_controller import SessionController
 from tui.session.settings_changes import SettingsHolder
@@ -24,7 +24,7 @@ from tui.settings.settings_file import SettingsFile, SettingsWriteError, read_se
 from tui.terminal import glyphs
 from tui.terminal.format import speed, wrap
 from tui.terminal.frame_clock import faster, slower
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel.row import LabelPosition
 
 # The lines of the page: current and possible values, and the settings file.
@@ -95,16 +95,16 @@ def _labelled(label: str, text: str, role: str, width: int) -> list[tuple[Piece,
     return [((f"{label if not at else '':<{LABEL + 1}}", "quiet"), (line, role)) for at, line in enumerate(wrapped)]
 
 
-class SettingsScreen(ModalScreen[None], Reachable):
+class SettingsScreen(ModalScreen[None], OverlayPage):
     """Settings page with one setting marked; the session continues."""
 
     SCOPE = "setting"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("setting")
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
         super().__init__()
-        self._look = look
-        self._bridge = bridge
+        self._appearance = appearance
+        self._session_controller = session_controller
         self._found = read_settings()
         self._page = Static()
         self._message: Piece = ("", "text")
@@ -148,23 +148,23 @@ class SettingsScreen(ModalScreen[None], Reachable):
         left, top = self._page.region.offset
         return [LabelPosition(left, top + at, "setting", str(at)) for at in range(len(OPTIONS))]
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Mark that setting."""
-        self.marked = int(place.key)
+        self.marked = int(position.key)
         self.present()
 
     def action_change(self, step: int) -> None:
         """Change the value of the marked setting."""
         wanted = stepped(self.chosen, OPTIONS[self.marked].name, step)
         settings_changes.apply(self._floodmark, wanted)
-        self._look = self._floodmark.look
+        self._appearance = self._floodmark.appearance
         self._message = ("", "text")
         self.present()
 
     def action_undo(self) -> None:
         """Undo the last change that was made by name, here and in the file."""
         self._message = (settings_changes.undo(self._floodmark), "calm")
-        self._look, self._found = self._floodmark.look, read_settings(self._found.path)
+        self._appearance, self._found = self._floodmark.appearance, read_settings(self._found.path)
         self.present()
 
     def action_write(self) -> None:
@@ -192,7 +192,7 @@ class SettingsScreen(ModalScreen[None], Reachable):
     def _line(self, row: tuple[Piece, ...]) -> Content:
         return Content.assemble(
             *(
-                Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+                Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))
                 for text, role in row
             )
         )

@@ -23,11 +23,11 @@ class FaultOperator:
 
     def __init__(self, screen: "MainScreen") -> None:
         self._screen = screen
-        self._bridge = screen.bridge
+        self._session_controller = screen.session_controller
 
     def targets(self) -> tuple[tuple[int, str], ...]:
         """Return targets of faults with short names: brokers, other control-plane nodes, clients."""
-        view = self._bridge.view
+        view = self._session_controller.view
         brokers = [(each.id, f"b{each.id}") for each in view.brokers]
         ids = [broker for broker, _name in brokers]
         nodes = [
@@ -37,8 +37,8 @@ class FaultOperator:
 
     def inject(self, name: str, node: int) -> None:
         """Inject a fault on a node now; an error is shown as a toast."""
-        client = next((each.name for each in self._bridge.view.clients if each.node == node), "")
-        target = self._bridge.session.board.default_target(name, node) or selector_of(node, client)
+        client = next((each.name for each in self._session_controller.view.clients if each.node == node), "")
+        target = self._session_controller.session.board.default_target(name, node) or selector_of(node, client)
         self.do(Action("inject", name, target, for_us=CATALOGUE[name].default_duration_us))
 
     def do(self, action: Action) -> None:
@@ -50,7 +50,7 @@ class FaultOperator:
         """Perform an action, and show its result; return the error, empty for none. In the past it starts a branch."""
         refused = ""
         try:
-            message = self._bridge.act(action)
+            message = self._session_controller.act(action)
             if message:
                 self._screen.toast(f"{message} {glyphs.NOTHING} {key_of('undo', self._screen.keys)}: undo")
         except FaultError as error:
@@ -61,7 +61,7 @@ class FaultOperator:
 
     def heal(self) -> None:
         """Heal all faults."""
-        if self._bridge.view.faults:
+        if self._session_controller.view.faults:
             self.do(Action("heal", "all"))
         else:
             self._screen.toast("no active faults to heal")
@@ -77,10 +77,10 @@ class FaultOperator:
 
     def queued(self, action: Action) -> str:
         """Queue a fault until time continues; return the error, empty for none."""
-        if not self._bridge.paused:
+        if not self._session_controller.paused:
             return RUNNING
         try:
-            self._bridge.queue(action)
+            self._session_controller.queue(action)
         except FaultError as error:
             return f"not queued: {error}"
         self._screen.moved()
@@ -88,9 +88,9 @@ class FaultOperator:
 
     def queue_words(self) -> str:
         """Return the queued faults for the title of the sheet, or that time is running."""
-        waiting = self._bridge.queued
+        waiting = self._session_controller.queued
         if not waiting:
-            return "" if self._bridge.paused else f" {glyphs.NOTHING} time is running"
+            return "" if self._session_controller.paused else f" {glyphs.NOTHING} time is running"
         last = f"{CATALOGUE[waiting[-1].name].title} {waiting[-1].target}"
         return f" {glyphs.NOTHING} {len(waiting)} queued, last {last} (backspace removes)"
 
@@ -100,7 +100,7 @@ class TargetNavigator:
 
     def __init__(self, screen: "MainScreen") -> None:
         self._screen = screen
-        self._bridge = screen.bridge
+        self._session_controller = screen.session_controller
 
     def show_partition(self, name: str) -> None:
         """Show a partition on the main screen, with the cursor on its leader."""
@@ -110,7 +110,7 @@ class TargetNavigator:
     def show_broker(self, broker: int) -> None:
         """Show a broker on the main screen."""
         self._screen.action_mode("cluster")
-        ids = [each.id for each in self._bridge.view.brokers]
+        ids = [each.id for each in self._session_controller.view.brokers]
         if broker in ids:
             self._screen.matrix.place(self._screen.matrix.cursor[0], ids.index(broker))
             self._screen.present()
@@ -133,7 +133,7 @@ class TargetNavigator:
 
     def _point_at(self, name: str) -> None:
         """Move the cursor to a partition, if it still exists."""
-        view = self._bridge.view
+        view = self._session_controller.view
         ids = [each.id for each in view.brokers]
         for row, partition in enumerate(view.partitions):
             if partition.name == name:
@@ -147,7 +147,7 @@ class CommandRunner:
 
     def __init__(self, screen: "MainScreen") -> None:
         self._screen = screen
-        self._bridge = screen.bridge
+        self._session_controller = screen.session_controller
         self.typed_before: tuple[str, ...] = ()
         """History of typed lines, the oldest first."""
 
@@ -155,35 +155,35 @@ class CommandRunner:
         """Open the command line with initial text, the cursor ``back`` characters before its end."""
         from tui.screens.command_line import CommandScreen  # noqa: PLC0415 - first paint does without it
 
-        if not self._screen.toosmall.display and self._bridge.view.brokers:
-            self._screen.app.push_screen(CommandScreen(self._screen.look, self._screen, text, back))
+        if not self._screen.toosmall.display and self._session_controller.view.brokers:
+            self._screen.app.push_screen(CommandScreen(self._screen.appearance, self._screen, text, back))
 
     def place(self) -> "CommandContext":
         """Return the partitions and nodes that a typed line can name now."""
         from tui.session.typed_commands import place_in  # noqa: PLC0415 - first paint does without it
 
-        view = self._bridge.view
-        return place_in(self._bridge.session, view, aimed=self._screen.top_selection().selector())
+        view = self._session_controller.view
+        return place_in(self._session_controller.session, view, aimed=self._screen.top_selection().selector())
 
     async def run(self, typed: "Typed") -> str:
         """Run a typed command; return the error, empty for none."""
-        from tui.session.typed_commands import Act, Go, Play, Press, Speed  # noqa: PLC0415 - first paint does without it
+        from tui.session.typed_commands import ActionCommand, JumpCommand, KeyCommand, PlayCommand, Speed  # noqa: PLC0415 - first paint does without it
 
-        if isinstance(typed, Act):
+        if isinstance(typed, ActionCommand):
             self._screen.top_selection().go_to_selected_time()
             refused = self._act(typed.actions)
             if not refused:
                 self._screen.top_selection().action_performed()
             return refused
-        if isinstance(typed, Press):
+        if isinstance(typed, KeyCommand):
             await self._screen.press(typed.id)
-        elif isinstance(typed, Go):
+        elif isinstance(typed, JumpCommand):
             self._screen.go_to(typed.at_us)
-        elif isinstance(typed, Play):
-            self._bridge.pause(False)
+        elif isinstance(typed, PlayCommand):
+            self._session_controller.pause(False)
             self._screen.moved()
         elif isinstance(typed, Speed):
-            self._screen.toast(f"speed ×{speed(self._bridge.set_speed(typed.speed))}")
+            self._screen.toast(f"speed ×{speed(self._session_controller.set_speed(typed.speed))}")
             self._screen.moved()
         return ""
 
@@ -191,6 +191,6 @@ class CommandRunner:
         refused = ""
         for action in actions:
             refused = self._screen.operator.act(action)
-            if refused or self._bridge.growing is not None:
+            if refused or self._session_controller.growing is not None:
                 break
         return refused

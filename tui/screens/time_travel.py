@@ -17,11 +17,11 @@ from cluster_model.util.quantities import clock
 from playbooks.timetravel.branches import Branch
 from tui.keybindings.keymap import KEYS, KeyBinding, key_of, word_of
 from tui.keybindings.scopes import bindings_of
-from tui.screens.base import ChoiceScreen, LiveScreen, ModeScreen, Piece, Reachable, leader_of
-from tui.session.session_controller import Companion, SessionController
+from tui.screens.base import ChoiceScreen, LiveScreen, ModeScreen, OverlayPage, Piece, leader_of
+from tui.session.session_controller import ComparisonBranch, SessionController
 from tui.terminal import glyphs
 from tui.terminal.format import InstantError, instant_us
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import log_view
 from tui.viewmodel.row import LabelPosition
 from tui.viewmodel.timeline import branches
@@ -50,24 +50,24 @@ class CompareScreen(ModeScreen):
     HINTS = ("{compare_up} {compare_down} partition", "esc back", "{fault} fault", "{help} help", "{undo} undo")
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("compare")
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
-        super().__init__(look, bridge)
-        self._lanes = (Log(look), Log(look))
-        self._panes = tuple(Pane(each, look, title="", id=f"compare-{at}") for at, each in enumerate(self._lanes))
-        self._numbers = SidePane(look, "compare-numbers")
-        self._mine = bridge.companion
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
+        super().__init__(appearance, session_controller)
+        self._lanes = (Log(appearance), Log(appearance))
+        self._panes = tuple(Pane(each, appearance, title="", id=f"compare-{at}") for at, each in enumerate(self._lanes))
+        self._numbers = SidePane(appearance, "compare-numbers")
+        self._mine = session_controller.comparison
         self._arranged = (False, 0)
         """Whether the logs are side by side, and their height."""
 
     def body(self) -> list[Widget]:
         """Return the logs, and the numbers below."""
-        numbers = Pane(self._numbers, self.look, title="Both branches at this time", id="compare-numbers-pane")
+        numbers = Pane(self._numbers, self.appearance, title="Both branches at this time", id="compare-numbers-pane")
         return [Container(*self._panes, id="compare-logs"), numbers]
 
     def on_unmount(self) -> None:
         """Release the other branch, unless a later page has replaced it."""
-        if self.bridge.companion is self._mine:
-            self.bridge.compare(None)
+        if self.session_controller.comparison is self._mine:
+            self.session_controller.compare(None)
 
     def resized(self) -> None:
         """Reset the height of the logs."""
@@ -75,28 +75,28 @@ class CompareScreen(ModeScreen):
 
     def show(self) -> None:
         """Show both branches at the current time."""
-        companion = self.bridge.companion
-        if companion is None:  # the comparison has ended
+        comparison = self.session_controller.comparison
+        if comparison is None:  # the comparison has ended
             if self.is_current:
                 self.dismiss()
             return
         if not self._lanes[0].size.width:
             return
-        here = self.bridge.view
-        there = companion.branch.session.cluster.view() if companion.reaches else None
+        here = self.session_controller.view
+        there = comparison.branch.session.cluster.view() if comparison.reaches else None
         partition = self._partition(here)
         self._arrange(here, partition)
-        letters = (self.bridge.branches.current.letter, companion.branch.letter)
+        letters = (self.session_controller.branches.current.letter, comparison.branch.letter)
         start = self._show_log(0, letters[0], here, partition, None)
         if there is not None:
             self._show_log(1, letters[1], there, partition, start)
         else:
-            self._say_not_so_far(companion)
+            self._say_not_so_far(comparison)
         self._numbers.show(branches.comparison_rows((here, there), letters, partition)[: self._numbers.size.height])
 
     def chosen(self) -> int:
         """Return the leader of the partition in the current branch."""
-        return leader_of(self.bridge.view, self.partition_name(), super().chosen())
+        return leader_of(self.session_controller.view, self.partition_name(), super().chosen())
 
     def action_partition(self, partitions: int) -> None:
         """Select another partition."""
@@ -125,19 +125,19 @@ class CompareScreen(ModeScreen):
             self._panes[at].caption(letter)
             return start or 0
         widget.start = start
-        source = (self.bridge.session if at == 0 else self._companion.branch.session).cluster.log_view
+        source = (self.session_controller.session if at == 0 else self._comparison.branch.session).cluster.log_view
         widget.present(view, (found,), -1, source)
         self._panes[at].caption(f"{letter} {glyphs.NOTHING} {clock(view.now_us)} {glyphs.NOTHING} {widget.title}")
         return log_view.window(found, log_view.cells(widget.size.width), start)[0]
 
     @property
-    def _companion(self) -> Companion:
-        assert self.bridge.companion is not None
-        return self.bridge.companion
+    def _comparison(self) -> ComparisonBranch:
+        assert self.session_controller.comparison is not None
+        return self.session_controller.comparison
 
-    def _say_not_so_far(self, companion: Companion) -> None:
-        letter = companion.branch.letter
-        words = branches.ends_before(letter, self.bridge.view.now_us, companion.branch.session.present_us)
+    def _say_not_so_far(self, comparison: ComparisonBranch) -> None:
+        letter = comparison.branch.letter
+        words = branches.ends_before(letter, self.session_controller.view.now_us, comparison.branch.session.present_us)
         self._lanes[1].show([log_view.PartitionHeading(words)])
         self._panes[1].caption(letter)
 
@@ -154,9 +154,13 @@ class BookmarksScreen(ChoiceScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("marks")
 
     def __init__(
-        self, look: Look, marks: Bookmarks, go: Callable[[Bookmark], None], keys: Sequence[KeyBinding] = KEYS
-    ) -> None:  # fmt: skip
-        super().__init__(look)
+        self,
+        appearance: Appearance,
+        marks: Bookmarks,
+        go: Callable[[Bookmark], None],
+        keys: Sequence[KeyBinding] = KEYS,
+    ) -> None:
+        super().__init__(appearance)
         self._keys = keys
         self._marks = marks
         self._go = go
@@ -205,16 +209,20 @@ class BranchesScreen(ChoiceScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("branch")
 
     def __init__(
-        self, look: Look, bridge: SessionController, switch: Callable[[Branch], None], compare: Callable[[Branch],
-        None], keys: Sequence[KeyBinding] = KEYS,
-    ) -> None:  # fmt: skip
-        super().__init__(look)
+        self,
+        appearance: Appearance,
+        session_controller: SessionController,
+        switch: Callable[[Branch], None],
+        compare: Callable[[Branch], None],
+        keys: Sequence[KeyBinding] = KEYS,
+    ) -> None:
+        super().__init__(appearance)
         self._keys = keys
-        self._bridge = bridge
+        self._session_controller = session_controller
         self._switch = switch
         self._compare = compare
         self._known: dict[Branch, branches.BranchRow] = {}
-        self.chosen = list(bridge.branches).index(bridge.branches.current)
+        self.chosen = list(session_controller.branches).index(session_controller.branches.current)
 
     def head(self, width: int) -> list[Piece]:
         """Return the heading of the table."""
@@ -241,21 +249,21 @@ class BranchesScreen(ChoiceScreen):
     def action_compare(self) -> None:
         """Compare the selected branch with the current one."""
         branch = self._branch()
-        if branch is self._bridge.branches.current:
+        if branch is self._session_controller.branches.current:
             self.notify("this is the current branch: select another one to compare", severity="warning")
             return
         self.dismiss()
         self._compare(branch)
 
     def _branch(self) -> Branch:
-        return list(self._bridge.branches)[self.chosen]
+        return list(self._session_controller.branches)[self.chosen]
 
     def _rows(self) -> list[branches.BranchRow]:
-        return [self._row(each) for each in self._bridge.branches]
+        return [self._row(each) for each in self._session_controller.branches]
 
     def _row(self, branch: Branch) -> branches.BranchRow:
         """Return the row of a branch; branches other than the current one do not change, so they are read once."""
-        shown = branch is self._bridge.branches.current
+        shown = branch is self._session_controller.branches.current
         known = self._known.get(branch)
         if known is None or shown:
             parent = branch.parent.letter if branch.parent is not None else ""
@@ -273,17 +281,17 @@ MOST: Final = 8
 """Maximum number of bookmarks shown."""
 
 
-class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
+class GotoScreen(ModalScreen[int | Bookmark | None], OverlayPage):
     """Prompt for a time; its result is a time in microseconds, a bookmark, or None if it is cancelled."""
 
     SCOPE = "to_time"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("to_time")
 
     def __init__(
-        self, look: Look, first_us: int, present_us: Callable[[], int], marks: Sequence[Bookmark] = ()
+        self, appearance: Appearance, first_us: int, present_us: Callable[[], int], marks: Sequence[Bookmark] = ()
     ) -> None:  # fmt: skip
         super().__init__()
-        self._look = look
+        self._appearance = appearance
         self._marks = marks
         self._list = Static()
         self.chosen = -1
@@ -338,9 +346,9 @@ class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
         shown = range(self._start, min(self._start + MOST, len(self._marks)))
         return [LabelPosition(left, top + 1 + at - self._start, "bookmark", str(at)) for at in shown]
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Mark that bookmark."""
-        self.chosen = int(place.key)
+        self.chosen = int(position.key)
         self._show()
 
     @property
@@ -366,7 +374,7 @@ class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
         self._page.update(self._styled(text, role))
 
     def _styled(self, text: str, role: str) -> Content:
-        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+        return Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))
 
 
 # The progress of a new branch; escape cancels it.
@@ -381,10 +389,10 @@ class GrowingScreen(LiveScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("growing")
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
         super().__init__()
-        self._look = look
-        self._bridge = bridge
+        self._appearance = appearance
+        self._session_controller = session_controller
         self._page = Static()
 
     def compose(self) -> ComposeResult:
@@ -398,7 +406,7 @@ class GrowingScreen(LiveScreen):
 
     def present(self) -> None:
         """Show the current progress."""
-        growing = self._bridge.growing
+        growing = self._session_controller.growing
         if growing is None or not self._page.is_attached:
             return
         letter, percent = growing.branch.letter, growing.percent
@@ -413,8 +421,8 @@ class GrowingScreen(LiveScreen):
 
     def action_give_up(self) -> None:
         """Cancel the new branch, and stay in the current one."""
-        self._bridge.branches.discard()
+        self._session_controller.branches.discard()
         self.dismiss()
 
     def _styled(self, text: str, role: str) -> Content:
-        return Content.styled(self._look.text(text), Style.from_rich_style(self._look.style(role)))
+        return Content.styled(self._appearance.text(text), Style.from_rich_style(self._appearance.style(role)))

@@ -26,15 +26,15 @@ from tui.viewmodel.partition_history import PartitionHistory
 from tui.viewmodel.timeline.selection import Span
 
 
-def findings_so_far(bridge: SessionController) -> tuple[Finding, ...]:
+def findings_so_far(session_controller: SessionController) -> tuple[Finding, ...]:
     """Return all findings about records so far, in the order in which ``floodmark run`` prints them."""
-    cluster = bridge.session.cluster
+    cluster = session_controller.session.cluster
     return cluster.checker.findings.findings(cluster.now_us)
 
 
-def case_of(bridge: SessionController, findings: tuple[Finding, ...], number: int) -> FindingPage:
+def case_of(session_controller: SessionController, findings: tuple[Finding, ...], number: int) -> FindingPage:
     """Return the data of the autopsy page of a finding, by its number from 1."""
-    cluster, chronicle = bridge.session.cluster, bridge.chronicle
+    cluster, chronicle = session_controller.session.cluster, session_controller.chronicle
     finding = findings[number - 1]
     partition = next((link.partition for link in finding.chain if link.partition), finding.partitions[0])
     there = [each for each in finding.blocks if each.partition == partition] or list(finding.blocks)
@@ -55,12 +55,12 @@ def case_of(bridge: SessionController, findings: tuple[Finding, ...], number: in
 
 
 def _frames(
-    cluster: RecordSource, chronicle: PartitionHistory, finding: Finding, place: RecordBlock
+    cluster: RecordSource, chronicle: PartitionHistory, finding: Finding, block: RecordBlock
 ) -> tuple[ChainFrame, ...]:
-    partition = place.partition
+    partition = block.partition
     record = cluster.cluster_state.records.get(partition)
     replicas = record.assignment if record is not None else ()
-    copies = _copies(cluster, place)
+    copies = _copies(cluster, block)
     chain = [link for link in finding.chain if link.partition in ("", partition)] or list(finding.chain)
     return tuple(
         frame(finding, chain, link, chronicle.status_after(partition, replicas, link), replicas, copies)
@@ -68,11 +68,11 @@ def _frames(
     )
 
 
-def _copies(cluster: RecordSource, place: RecordBlock) -> tuple[CopyHolder, ...]:
+def _copies(cluster: RecordSource, block: RecordBlock) -> tuple[CopyHolder, ...]:
     """Return the replicas that have, or had and dropped, the records of a block."""
-    cluster_state, checker, partition = cluster.cluster_state, cluster.checker, place.partition
-    start, end = place.log_offset, place.log_offset + place.count
-    epoch_branch = branch_of(cluster_state, partition, place.leader_epoch, start, place.client, place.sequence)
+    cluster_state, checker, partition = cluster.cluster_state, cluster.checker, block.partition
+    start, end = block.log_offset, block.log_offset + block.count
+    epoch_branch = branch_of(cluster_state, partition, block.leader_epoch, start, block.client, block.sequence)
     if epoch_branch is None:
         return ()
     gone = {
@@ -84,7 +84,7 @@ def _copies(cluster: RecordSource, place: RecordBlock) -> tuple[CopyHolder, ...]
             gone[broker] = event.at_us
     replicas = cluster_state.replicas.get(partition, {})
     has = [broker for broker, replica in replicas.items() if replica.log.holds(epoch_branch.id, start, end)]
-    in_sync = checker.ledger.ack_isrs.isr_at(partition, epoch_branch.id, start) if place.acks < 0 else ()
+    in_sync = checker.ledger.ack_isrs.isr_at(partition, epoch_branch.id, start) if block.acks < 0 else ()
     return tuple(
         CopyHolder(
             broker, broker == epoch_branch.broker or broker in in_sync, -1 if broker in has else gone.get(broker, -1)
@@ -93,15 +93,15 @@ def _copies(cluster: RecordSource, place: RecordBlock) -> tuple[CopyHolder, ...]
     )
 
 
-def _peeked(cluster: RecordSource, place: RecordBlock) -> tuple[PeekedRecord, ...]:
+def _peeked(cluster: RecordSource, block: RecordBlock) -> tuple[PeekedRecord, ...]:
     """Return the first record of a block, from all records ever written at its offset."""
-    if place.log_offset < 0:
+    if block.log_offset < 0:
         return ()
     try:
-        found = inspect_record(cluster, place.partition, place.log_offset)
+        found = inspect_record(cluster, block.partition, block.log_offset)
     except ModelError:
         return ()  # its partition has been deleted
-    return tuple(each for each in found if each.record.epoch == place.leader_epoch)
+    return tuple(each for each in found if each.record.epoch == block.leader_epoch)
 
 
 # A floodmark command in a process of its own, while the session continues.
@@ -200,7 +200,7 @@ def recording_of(recorded: RecordedSession | None, recorder: Recorder | None) ->
 
 
 async def put_question(
-    text: str, path: Path, at_us: int, recorder: Recorder | None, tell: Callable[[str], None]
+    text: str, path: Path, at_us: int, recorder: Recorder | None, on_progress: Callable[[str], None]
 ) -> QuestionReply:
     """Evaluate a question at a virtual time; if it is not safe, the worst run is written beside the recording.
 
@@ -211,20 +211,20 @@ async def put_question(
         *("--seeds", str(SEEDS), "--witness", str(path.parent), "--force"),
     )
     try:
-        ended = await run(words, recorder, lambda stderr: _read_answer(stderr, tell))
+        ended = await run(words, recorder, lambda stderr: _read_answer(stderr, on_progress))
     except (RecordingError, OSError) as error:
         return QuestionReply(BAD_INPUT, (str(error),))
     answered = [line for line in ended.answer.decode(errors="replace").splitlines() if not line.startswith(_LEFT_OUT)]
     return QuestionReply(ended.code, (*answered[1:], *ended.kept) or ("the process ended without output",))
 
 
-async def _read_answer(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:
+async def _read_answer(stderr: asyncio.StreamReader, on_progress: Callable[[str], None]) -> list[str]:
     """Pass progress lines on, and return the other lines, which belong to the answer."""
     kept = []
     async for line in stderr:
         text = line.decode(errors="replace").rstrip()
         if _PROGRESS.match(text):
-            tell(text)
+            on_progress(text)
         elif text:
             kept.append(text)
     return kept
@@ -242,7 +242,7 @@ class Explanation:
 
 
 async def explain(
-    number: int, path: Path, at_us: int, recorder: Recorder | None, tell: Callable[[str], None]
+    number: int, path: Path, at_us: int, recorder: Recorder | None, on_progress: Callable[[str], None]
 ) -> Explanation:
     """Explain a finding of the session cut off at a virtual time, with no faults healed.
 
@@ -250,7 +250,7 @@ async def explain(
     """
     words = ("why", str(path), "--at", f"{at_us}us", "--finding", str(number), "--seeds", str(SEEDS), "--json")
     try:
-        ended = await run(words, recorder, lambda stderr: _read_explanation(stderr, tell))
+        ended = await run(words, recorder, lambda stderr: _read_explanation(stderr, on_progress))
     except (RecordingError, OSError) as error:
         return Explanation(None, str(error))
     try:
@@ -260,7 +260,7 @@ async def explain(
     return Explanation(found)
 
 
-async def _read_explanation(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:
+async def _read_explanation(stderr: asyncio.StreamReader, on_progress: Callable[[str], None]) -> list[str]:
     """Pass progress lines on, and return the errors."""
     wrong = []
     async for line in stderr:
@@ -268,7 +268,7 @@ async def _read_explanation(stderr: asyncio.StreamReader, tell: Callable[[str], 
         if text.startswith("error"):
             wrong.append(text)
         elif text and not text.startswith("note: "):
-            tell(text)
+            on_progress(text)
     return wrong
 
 

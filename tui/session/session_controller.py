@@ -23,13 +23,13 @@ from playbooks.timetravel.history_view import HistoryView, ReopenedSession
 from tui.terminal.frame_clock import BATCH, FRAME_S, SLICE_S, SPEEDS, FrameClock, faster, slower
 from tui.viewmodel.partition_history import LogHistory, PartitionHistory
 from tui.viewmodel.timeline import branches
-from tui.viewmodel.timeline.branches import Rail
-from tui.viewmodel.timeline.event_feed import Feed, NotableEvents, Rates, Tape
+from tui.viewmodel.timeline.branches import BranchLine
+from tui.viewmodel.timeline.event_feed import Feed, NotableEvents, Rates, TimelineMarks
 
 # The companion: another branch, kept at the same virtual time if it has run that far.
 
 
-class Companion:
+class ComparisonBranch:
     """Second branch of a comparison; only its past is shown, its session does not advance."""
 
     def __init__(self, branch: Branch) -> None:
@@ -156,7 +156,7 @@ class BranchHistory:
         self.happened = NotableEvents()
         self.feed = Feed()
         self.log_book = LogHistory()
-        self.tape = Tape()
+        self.tape = TimelineMarks()
         self.rates = Rates()
         self.ended = False
         """Whether the branch has ended."""
@@ -205,7 +205,7 @@ class SessionController:
     ) -> None:
         """``at_end``, for a recording, returns the message at its end."""
         self.branches = session if isinstance(session, Branches) else Branches(session)
-        self.companion: Companion | None = None
+        self.comparison: ComparisonBranch | None = None
         """Other branch of a comparison, kept at the same time."""
         self.news: list[tuple[str, bool]] = []
         """Messages about new branches, and whether each succeeded."""
@@ -263,7 +263,7 @@ class SessionController:
         return self._now.log_book
 
     @property
-    def tape(self) -> Tape:
+    def tape(self) -> TimelineMarks:
         """Marks of the timeline, up to the present."""
         return self._now.tape
 
@@ -303,18 +303,18 @@ class SessionController:
 
     def compare(self, branch: Branch | None) -> None:
         """Keep another branch at the time of this one for a comparison; None ends the comparison."""
-        if self.companion is not None:
-            self.companion.leave()
-        self.companion = Companion(branch) if branch is not None else None
-        if self.companion is not None:
+        if self.comparison is not None:
+            self.comparison.leave()
+        self.comparison = ComparisonBranch(branch) if branch is not None else None
+        if self.comparison is not None:
             self.pause(True)
-            self.companion.jump(self.view.now_us)
+            self.comparison.jump(self.view.now_us)
 
     def _abreast(self, end: float) -> bool:
-        """Advance the companion to the current time; return False if the slice was used up before."""
-        if self.companion is None:
+        """Advance the comparison to the current time; return False if the slice was used up before."""
+        if self.comparison is None:
             return True
-        return self.companion.follow(self.session.cluster.now_us, self._until(end))
+        return self.comparison.follow(self.session.cluster.now_us, self._until(end))
 
     def _begun(self) -> str:
         """Run the first slice of a new branch, which often completes it."""
@@ -381,7 +381,7 @@ class SessionController:
         if self.growing is not None:
             self._grow(now + SLICE_S)
             return FrameResult(True, BEHIND_REST_S)
-        lags = self.companion is not None and self.companion.lags
+        lags = self.comparison is not None and self.comparison.lags
         if not lags and not self.seeking and (self.paused or self.ended):
             return FrameResult(False, None)
         if not lags:
@@ -534,8 +534,8 @@ class SessionController:
             self._feed_then = self._now.happened.feed(self.session.cluster.trace.count)
             self._rates_then = Rates()
         self.refresh_view()
-        if self.companion is not None:
-            self.companion.jump(self.view.now_us)
+        if self.comparison is not None:
+            self.comparison.jump(self.view.now_us)
 
     # -- work -------------------------------------------------------------------------------------------------------
 
@@ -642,27 +642,28 @@ class RailCache:
     def __init__(self) -> None:
         self._known: dict[Branch, tuple[int, branches.BranchRow]] = {}
 
-    def rails(self, bridge: SessionController) -> tuple[Rail, ...]:
+    def rails(self, session_controller: SessionController) -> tuple[BranchLine, ...]:
         """Return the rails in order of creation; none if there is only one branch."""
-        known = bridge.branches
+        known = session_controller.branches
         if len(known) < 2:
             return ()
         undone = {each.undoes: each.left_us for each in known if each.undoes is not None}
         return tuple(
-            Rail(self._row(each, bridge), undone.get(each, -1) if each is not known.current else -1) for each in known
+            BranchLine(self._row(each, session_controller), undone.get(each, -1) if each is not known.current else -1)
+            for each in known
         )
 
-    def _row(self, branch: Branch, bridge: SessionController) -> branches.BranchRow:
-        shown, executed = branch is bridge.branches.current, branch.live.cluster.executed
+    def _row(self, branch: Branch, session_controller: SessionController) -> branches.BranchRow:
+        shown, executed = branch is session_controller.branches.current, branch.live.cluster.executed
         known = self._known.get(branch)
         if known is None or known[0] != executed or known[1].shown != shown:
             parent = branch.parent.letter if branch.parent is not None else ""
-            view = bridge.view if shown and not branch.session.in_past else branch.live.cluster.view()
+            view = session_controller.view if shown and not branch.session.in_past else branch.live.cluster.view()
             row = branches.row(branch.letter, parent, branch.left_us, branch.began, view, shown=shown)
             known = self._known[branch] = (executed, row)
         return known[1]
 
 
-def reach_us(rails: tuple[Rail, ...], present_us: int) -> int:
+def reach_us(rails: tuple[BranchLine, ...], present_us: int) -> int:
     """Return the latest time that any branch has reached."""
     return max((each.branch.now_us for each in rails), default=present_us)

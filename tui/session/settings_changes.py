@@ -8,7 +8,7 @@ from tui.settings.schema import Settings, Value, written
 from tui.settings.settings_file import SettingsWriteError, read_settings, write
 from tui.terminal.frame_clock import frame_s
 from tui.terminal.glyphs import choose
-from tui.terminal.theme import Look, ThemeName
+from tui.terminal.theme import Appearance, ThemeName
 
 
 class SettingUndo(NamedTuple):
@@ -21,29 +21,32 @@ class SettingUndo(NamedTuple):
 class SettingsHolder(Protocol):
     """Part of the app that a change of settings needs."""
 
-    bridge: SessionController
-    look: Look
+    session_controller: SessionController
+    appearance: Appearance
     settings: Settings
     undoable_settings: list[SettingUndo]
 
-    def set_look(self, look: Look) -> None:
-        """Redraw everything in another look."""
+    def set_look(self, appearance: Appearance) -> None:
+        """Redraw everything with another appearance."""
 
 
 def in_force(app: SettingsHolder) -> Settings:
     """Return the current settings."""
     return replace(
-        app.settings, theme=app.look.theme, speed=app.bridge.speed, autopause=app.bridge.stops_at_loss
+        app.settings, theme=app.appearance.theme, speed=app.session_controller.speed,
+        autopause=app.session_controller.stops_at_loss,
     )  # fmt: skip
 
 
 def apply(app: SettingsHolder, wanted: Settings) -> None:
     """Apply settings to the running app."""
-    app.bridge.set_speed(wanted.speed)
-    app.bridge.stops_at_loss = wanted.autopause
-    app.bridge.frame_s = frame_s(wanted.fps)
+    app.session_controller.set_speed(wanted.speed)
+    app.session_controller.stops_at_loss = wanted.autopause
+    app.session_controller.frame_s = frame_s(wanted.fps)
     app.settings = wanted
-    app.set_look(Look(colour=app.look.colour, glyphs=choose(wanted.glyphs), theme=cast("ThemeName", wanted.theme)))
+    app.set_look(
+        Appearance(colour=app.appearance.colour, glyphs=choose(wanted.glyphs), theme=cast("ThemeName", wanted.theme))
+    )
 
 
 def keep(app: SettingsHolder, name: str, value: Value) -> str:

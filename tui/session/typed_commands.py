@@ -65,14 +65,14 @@ class CommandContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class ActionCommand:
     """Perform these actions now, in order."""
 
     actions: tuple[Action, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class JumpCommand:
     """Typed command that goes to a time."""
 
     at_us: int
@@ -86,21 +86,21 @@ class Speed:
 
 
 @dataclass(frozen=True, slots=True)
-class Play:
+class PlayCommand:
     """Typed command that lets time continue."""
 
 
 @dataclass(frozen=True, slots=True)
-class Press:
+class KeyCommand:
     """Press the key with that id."""
 
     id: str
 
 
-Typed = Act | Go | Speed | Play | Press
+Typed = ActionCommand | JumpCommand | Speed | PlayCommand | KeyCommand
 
 
-def read_line(text: str, place: CommandContext) -> Typed:
+def read_line(text: str, context: CommandContext) -> Typed:
     """Parse a command line.
 
     Raises:
@@ -112,21 +112,21 @@ def read_line(text: str, place: CommandContext) -> Typed:
     if not name:
         raise TypedError("found nothing, expected a fault, an operation, heal, go, speed, play or the id of a key")
     if not rest and name in _PRESSED:
-        return Press(name)
+        return KeyCommand(name)
     if name == "play":
-        return _alone(name, rest, Play())
+        return _alone(name, rest, PlayCommand())
     if name == "go":
         try:
-            return Go(instant_us(rest, place.first_us, place.present_us))
+            return JumpCommand(instant_us(rest, context.first_us, context.present_us))
         except InstantError as error:
             raise TypedError(f"go: {error}") from None
     if name == "speed":
         return Speed(_speed(rest))
     if true_verb(name) not in VERBS:
         if name in _PRESSED:
-            return _alone(name, rest, Press(name))
+            return _alone(name, rest, KeyCommand(name))
         raise TypedError(f"found {shown(name)}, which is no command{nearest(name, NAMES)}; see: floodmark faults")
-    return Act(_actions(line, place))
+    return ActionCommand(_actions(line, context))
 
 
 _PRESSED: Final = tuple(key.id for key in KEYS)
@@ -162,10 +162,10 @@ def _speed(text: str) -> float:
     return speed
 
 
-def _actions(line: str, place: CommandContext) -> tuple[Action, ...]:
+def _actions(line: str, context: CommandContext) -> tuple[Action, ...]:
     try:
-        spelled = "; ".join(_spelled(piece.text, place) for piece in pieces(line))
-        steps = read_question(spelled, place.facts, place.is_down)
+        spelled = "; ".join(_spelled(piece.text, context) for piece in pieces(line))
+        steps = read_question(spelled, context.facts, context.is_down)
     except PlaybookError as error:
         problem = error.problems[0]
         message = f"{problem.key}: {problem.message}" if problem.key else problem.message
@@ -175,29 +175,29 @@ def _actions(line: str, place: CommandContext) -> tuple[Action, ...]:
     return tuple(action_of(step) for step in steps)
 
 
-def _spelled(text: str, place: CommandContext) -> str:
+def _spelled(text: str, context: CommandContext) -> str:
     """Return one action with its short forms written out."""
     found = [each.text for each in words(pieces(text)[0], text)]
     if not found or true_verb(found[0]) in ("heal", "after", "when"):
         return text
-    verb, rest = found[0], [node(word, place) for word in found[1:]]
+    verb, rest = found[0], [node(word, context) for word in found[1:]]
     if true_verb(verb) not in FAULTS:
         return " ".join([verb, *rest])
     if len(rest) > 1 and _ENDING.fullmatch(rest[-1]) and rest[-2] != "for":
         rest.insert(len(rest) - 1, "for")
     elif len(rest) == 1 and _ENDING.fullmatch(rest[0]):
         rest.insert(0, "for")
-    if not _aims(rest) and not CATALOGUE[canonical_name(true_verb(verb))].target and place.aimed:
-        rest.insert(0, place.aimed)
+    if not _aims(rest) and not CATALOGUE[canonical_name(true_verb(verb))].target and context.aimed:
+        rest.insert(0, context.aimed)
     return " ".join([verb, *rest])
 
 
-def node(word: str, place: CommandContext) -> str:
+def node(word: str, context: CommandContext) -> str:
     """Return a word with the short form of a node or a client written out."""
     short = _NODE.fullmatch(word)
     if short is not None:
         return f"{NODES[short[1]]}({int(short[2])})"
-    return f"client({word})" if word in place.clients else word
+    return f"client({word})" if word in context.clients else word
 
 
 def _aims(rest: list[str]) -> bool:

@@ -34,7 +34,7 @@ def parameters(fault: str, detail: str) -> str:
         if param is None:
             found.append(part)
         elif value != str(param.default) or (param.type == "duration" and value != "0"):
-            found.append(f"{name} {_written(param, value)}")
+            found.append(f"{param.name} {_written(param, value)}")
     return ", ".join(found)
 
 

@@ -143,7 +143,7 @@ def _parts(style: str) -> tuple[frozenset[str], str, str] | None:
     return frozenset(attributes), colours[_FOREGROUND], colours[_BACKGROUND]
 
 
-class Detachable:
+class DetachableFile:
     """File of a terminal that may be closed; writes after that are discarded.
 
     Textual writes in a separate thread, which an error would end, and the program would then wait for it forever.
@@ -180,15 +180,15 @@ def forget_closed_terminal() -> None:
                 os.close(nowhere)
 
 
-def frugal_driver(kind: "type[Driver]") -> "type[Driver]":
+def reduced_output_driver(kind: "type[Driver]") -> "type[Driver]":
     """Return a driver class that sends less, and ends the program as SIGHUP does when the terminal is closed."""
 
-    class Frugal(kind):  # type: ignore[valid-type, misc]
+    class ReducedOutputDriver(kind):  # type: ignore[valid-type, misc]
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             file = getattr(self, "_file", None)
             if file is not None:
-                self._file = Detachable(file)
+                self._file = DetachableFile(file)
 
         def write(self, data: str) -> None:
             """Send shortened output."""
@@ -206,13 +206,13 @@ def frugal_driver(kind: "type[Driver]") -> "type[Driver]":
             super().close()
             forget_closed_terminal()
 
-    return Frugal
+    return ReducedOutputDriver
 
 
 # A stylesheet that caches its parse; Textual's own parses again at every start when the theme is set.
 
 
-class ParsedOnce(Stylesheet):
+class CachedStylesheet(Stylesheet):
     """Stylesheet that keeps parsed rules as long as the variables stay the same."""
 
     def set_variables(self, variables: dict[str, str]) -> None:

@@ -156,8 +156,8 @@ ROLES: Final = frozenset(_COLOUR)
 """All roles that a painter may use."""
 
 
-class Look:
-    """Look of the TUI: colours and glyph set. Immutable; equal looks draw the same output."""
+class Appearance:
+    """Appearance of the TUI: colours and glyph set. Immutable; equal ones draw the same output."""
 
     def __init__(self, *, colour: bool = True, glyphs: GlyphSet = "unicode", theme: ThemeName = "dark") -> None:
         self.colour = colour
@@ -175,7 +175,7 @@ class Look:
         return self._style(role, over)
 
     def text(self, text: str) -> str:
-        """Return ``text`` in the glyph set of this look; each printable cell stays one cell."""
+        """Return ``text`` in the glyph set of this appearance; each printable cell stays one cell."""
         if not text.isprintable():
             text = "".join(char if char.isprintable() else " " for char in text)
         return text if self.glyphs == "unicode" else to_ascii(text)

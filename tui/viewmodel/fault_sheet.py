@@ -170,7 +170,7 @@ Cell = Heading | Item | None
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SheetSize:
     """Space for the sheet: the width inside its border, and the height of the terminal."""
 
     width: int
@@ -193,38 +193,44 @@ class Room:
 
 
 def build_columns(
-    faults: Sequence[Fault], *, chosen: int, title: str, expected: ExpectedImpact, fitting: Collection[str], room: Room
+    faults: Sequence[Fault],
+    *,
+    chosen: int,
+    title: str,
+    expected: ExpectedImpact,
+    fitting: Collection[str],
+    size: SheetSize,
 ) -> Sheet:
     """Return the sheet with fault number ``chosen`` marked; ``fitting`` names the faults that apply to the target."""
-    pages = _pages(faults, room)
+    pages = _pages(faults, size)
     at = next(number for number, page in enumerate(pages) if any(faults[chosen] in column for column in page))
     columns = pages[at]
-    width = room.width // room.across
+    width = size.width // size.across
     rows: list[ItemRow | SheetTextRow] = []
     for line in range(max(len(column) for page in pages for column in page)):
         cells = [column[line] if line < len(column) else None for column in columns]
         rows.append(ItemRow(tuple(_cell(each, faults[chosen], fitting) for each in cells), width))
-    rows += _details(faults[chosen], expected, room)
+    rows += _details(faults[chosen], expected, size)
     where = f" {glyphs.NOTHING} page {at + 1} of {len(pages)}, pgdn" if len(pages) > 1 else ""
     return Sheet(title + where, tuple(rows))
 
 
-def other_page(faults: Sequence[Fault], chosen: int, step: int, room: Room) -> int:
+def other_page(faults: Sequence[Fault], chosen: int, step: int, size: SheetSize) -> int:
     """Return the first fault of the page ``step`` pages after that of ``chosen``, wrapping around."""
-    pages = _pages(faults, room)
+    pages = _pages(faults, size)
     at = next(number for number, page in enumerate(pages) if any(faults[chosen] in column for column in page))
     page = pages[(at + step) % len(pages)]
     return next(faults.index(each) for column in page for each in column if isinstance(each, Fault))
 
 
-def _pages(faults: Sequence[Fault], room: Room) -> list[list[list[Fault | str]]]:
+def _pages(faults: Sequence[Fault], size: SheetSize) -> list[list[list[Fault | str]]]:
     """Return pages of columns of faults and headings, with as few lines as possible."""
-    for down in range(3, room.down + 1):
+    for down in range(3, size.down + 1):
         columns = _columns(faults, down)
-        if len(columns) <= room.across:
+        if len(columns) <= size.across:
             return [columns]
-    columns = _columns(faults, room.down)
-    return [columns[at : at + room.across] for at in range(0, len(columns), room.across)]
+    columns = _columns(faults, size.down)
+    return [columns[at : at + size.across] for at in range(0, len(columns), size.across)]
 
 
 def _columns(faults: Sequence[Fault], down: int) -> list[list[Fault | str]]:
@@ -250,23 +256,23 @@ def _cell(cell: Fault | str | None, marked: Fault, fitting: Collection[str]) -> 
     return Item(cell.letter, with_defaults(cell), cell.summary, cell == marked, cell.glyph, cell.colour, dim)
 
 
-def _details(fault: Fault, expected: ExpectedImpact, room: Room) -> list[SheetTextRow]:
+def _details(fault: Fault, expected: ExpectedImpact, size: SheetSize) -> list[SheetTextRow]:
     """Return summary and predicted impact of the marked fault, always the same number of lines."""
-    width = max(room.width - 2, 20)
-    tall = room.details == DETAILS
+    width = max(size.width - 2, 20)
+    tall = size.details == DETAILS
     rows = [SheetTextRow("", "")] if tall else []
     rows += [SheetTextRow("", line) for line in _cut(fault.summary, width, 2 if tall else 1)]
     impact = _cut(expected.sentence, width - LABEL, 2)
     rows += [SheetTextRow(f"{'Impact now:' if not at else '':<{LABEL}}", line) for at, line in enumerate(impact)]
-    left = room.details - len(rows)
-    lines = expected_lines(expected, 6 if room.width >= 100 else 4)
+    left = size.details - len(rows)
+    lines = expected_lines(expected, 6 if size.width >= 100 else 4)
     if not tall:  # The node that goes down is the target, so this line is dropped first.
         lines = [(label, text) for label, text in lines if label != DOWN]
     if len(lines) > left:
         rest = f" {glyphs.NOTHING} ".join(f"{label} {text}" for label, text in lines[left:])
         lines = [*lines[: left - 1], (lines[left - 1][0], f"{lines[left - 1][1]} {glyphs.NOTHING} {rest}")]
     rows += [SheetTextRow(f"{label:<{LABEL}}", _one(text, width - LABEL)) for label, text in lines]
-    return [*rows, *[SheetTextRow("", "")] * (room.details - len(rows))]
+    return [*rows, *[SheetTextRow("", "")] * (size.details - len(rows))]
 
 
 def _cut(text: str, width: int, most: int) -> list[str]:

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from cluster_model.checker.root_cause import (
     ABANDONED,
+    ABORTED_COMMITTED,
+    ACKED_ABORTED,
     DUPLICATE,
-    LEAKED,
     LOST,
     MISSING,
     REORDERED,
     SKIPPED,
-    UNDONE,
     ChainEvent,
     Finding,
 )
@@ -160,7 +160,7 @@ def frame(
     finding: Finding,
     chain: Sequence[ChainEvent],
     link: ChainEvent,
-    standing: PartitionStatus,
+    status: PartitionStatus,
     replicas: Sequence[int],
     copies: Sequence[CopyHolder],
 ) -> ChainFrame:
@@ -172,14 +172,14 @@ def frame(
     since = chain[written : at + 1]
     """Links from the write on."""
     lines = tuple(
-        _replica(broker, link, standing, _held(owned.get(broker), since) if draws else "")
-        for broker in _shown(replicas, (link.broker, *standing.isr, *owned))
+        _replica(broker, link, status, _held(owned.get(broker), since) if draws else "")
+        for broker in _shown(replicas, (link.broker, *status.isr, *owned))
     )
-    caption = _caption(finding, link, standing, last=at == len(chain) - 1)
+    caption = _caption(finding, link, status, last=at == len(chain) - 1)
     if draws and not since and not caption:
         caption = UNWRITTEN
     return ChainFrame(
-        link.at_us, _title(finding, link, standing), lines, caption, in_present_tense(link.text, finding.kind)
+        link.at_us, _title(finding, link, status), lines, caption, in_present_tense(link.text, finding.kind)
     )
 
 
@@ -192,17 +192,17 @@ def _shown(replicas: Sequence[int], named: Sequence[int]) -> list[int]:
     return [each for each in known if each in wanted[:MOST_REPLICAS]]
 
 
-def _replica(broker: int, link: ChainEvent, standing: PartitionStatus, holds: str) -> ReplicaLine:
+def _replica(broker: int, link: ChainEvent, status: PartitionStatus, holds: str) -> ReplicaLine:
     struck = broker == link.broker
-    if broker in standing.down:
+    if broker in status.down:
         glyph, role, state = glyphs.DOWN, "down", "down"
     elif link.event_kind == "truncated" and struck:
         glyph, role, state = glyphs.TRUNCATING, "truncating", "trunc."
-    elif broker == standing.leader:
+    elif broker == status.leader:
         glyph, role, state = glyphs.LEADER, "leader", "leader"
-    elif broker in standing.paused:
+    elif broker in status.paused:
         glyph, role, state = glyphs.PAUSED, "warning", "paused"
-    elif broker in standing.isr:
+    elif broker in status.isr:
         glyph, role, state = glyphs.IN_SYNC, "in_sync", "in ISR"
     else:
         glyph, role, state = glyphs.LAGGING, "lagging", "out"
@@ -226,19 +226,19 @@ def _held(copy: CopyHolder | None, chain: Sequence[ChainEvent]) -> str:
     return GONE if by_then or dropped or chain[-1].event_kind == ENDS else HAS
 
 
-def _title(finding: Finding, link: ChainEvent, standing: PartitionStatus) -> str:
+def _title(finding: Finding, link: ChainEvent, status: PartitionStatus) -> str:
     if link.event_kind == ENDS and finding.kind == MISSING:
         return "current state"
     broker = f"b{link.broker}" if link.broker >= 0 else "a node"
-    if link.event_kind == "truncated" and link.broker in standing.down:
+    if link.event_kind == "truncated" and link.broker in status.down:
         return f"{broker} loses its log"
     return _TITLES.get(link.event_kind, link.event_kind.replace("_", " ")).format(broker=broker)
 
 
-def _caption(finding: Finding, link: ChainEvent, standing: PartitionStatus, *, last: bool) -> str:
+def _caption(finding: Finding, link: ChainEvent, status: PartitionStatus, *, last: bool) -> str:
     kind = link.event_kind
     if kind == "leader_elected":
-        return "clean election" if standing.clean else "unclean election"
+        return "clean election" if status.clean else "unclean election"
     if kind == "records_acked":
         levels = ", ".join(dict.fromkeys(acks_text(place.acks) for place in finding.blocks))
         return f"acks={levels}"
@@ -336,8 +336,8 @@ _HEADS: Final = {
     REORDERED: ("{count} {records} of {where} {are} out of order: after later ones of the same producer", "warning"),
     SKIPPED: ("{count} {records} of {where} {were} skipped by {group}", "warning"),
     ABANDONED: ("{count} {records} of {where} {were} fetched by {group} and never processed", "warning"),
-    UNDONE: ("{count} acknowledged {records} of {where} {were} aborted with another transaction", "alarm"),
-    LEAKED: ("{count} aborted {records} of {where} {are} committed in the log", "alarm"),
+    ACKED_ABORTED: ("{count} acknowledged {records} of {where} {were} aborted with another transaction", "alarm"),
+    ABORTED_COMMITTED: ("{count} aborted {records} of {where} {are} committed in the log", "alarm"),
 }
 _RULES: Final = {
     LOST: "acknowledged records must survive leader changes while any replica has them",
@@ -347,8 +347,8 @@ _RULES: Final = {
     " guarantees this for idempotent producers",
     SKIPPED: "a group reads every record from its start offset on",
     ABANDONED: "records that a group commits have been processed",
-    UNDONE: "a committed transaction stays committed",
-    LEAKED: "aborted records are never read as committed",
+    ACKED_ABORTED: "a committed transaction stays committed",
+    ABORTED_COMMITTED: "aborted records are never read as committed",
 }
 
 

@@ -165,7 +165,7 @@ Line = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class ScreenHelp:
     """Help about one screen: what it shows, its terms and marks, and its keys."""
 
     title: str
@@ -177,7 +177,7 @@ class Here:
     """Name of the scope in :data:`tui.keybindings.scopes.SCOPES` whose own keys work in it."""
 
 
-CLUSTER: Final = Here(
+CLUSTER: Final = ScreenHelp(
     "Here: partitions and brokers",
     "A row is a partition, a column a broker, a cell the replica on that broker. The cursor selects the log shown "
     "below, the target of faults, and the details at the side.",
@@ -190,14 +190,14 @@ CLUSTER: Final = Here(
     ),
     (glyphs.LEADER, glyphs.IN_SYNC, "=", "-87 +3", glyphs.LAGGING, glyphs.DOWN, f"{glyphs.LOST}4", "e5"),
 )
-SHEET: Final = Here(
+SHEET: Final = ScreenHelp(
     "Here: the fault sheet",
     "Every fault has a letter. Below: description of the marked fault, and its predicted impact right now.",
     ("fencing", "session timeout"),
     (("letter", "inject that fault on the target at once"),),
     scope="faults",
 )
-OPERATIONS: Final = Here(
+OPERATIONS: Final = ScreenHelp(
     "Here: the operation sheet",
     "Admin operations, each with a letter. Below: the request of the marked one, and what it may break.",
     ("unclean election", "preferred leader"),
@@ -215,14 +215,14 @@ def _acts(on: str) -> tuple[str, str]:
 
 
 MODES: Final = {
-    "clients": Here(
+    "clients": ScreenHelp(
         "Here: clients",
         "A row is a producer, a group or one of its members, with its counters: sent, acked, failed, read, lag.",
         ("acks", "lag", "generation", "rebalance", "idempotence"),
         (("{filter}", "filter by names"), _acts("on that client")),
         scope="clients",
     ),
-    "log": Here(
+    "log": ScreenHelp(
         "Here: a log",
         "A lane is a replica, a cell an offset. Below: the record at the cursor, leader epochs, fetches in flight.",
         ("LEO", "HW", "LSO", "epoch", "truncation"),
@@ -230,7 +230,7 @@ MODES: Final = {
         (glyphs.ABOVE_HW, glyphs.DIVERGED, glyphs.LOST),
         scope="microscope",
     ),
-    "timeline": Here(
+    "timeline": ScreenHelp(
         "Here: the timeline",
         "Events over time, in lanes by kind. Below: details of the selected mark.",
         (),
@@ -240,21 +240,21 @@ MODES: Final = {
         ),
         scope="timeline",
     ),
-    "playbooks": Here(
+    "playbooks": ScreenHelp(
         "Here: playbooks and sessions",
         "The running playbook, the library, and the recorded sessions.",
         (),
         (_acts("in the current session"),),
         scope="playbooks",
     ),
-    "report": Here(
+    "report": ScreenHelp(
         "Here: the interim report",
         "Results of the session so far, as a run prints them at its end.",
         (),
         (_acts("on the leader of the marked finding's partition"),),
         scope="report",
     ),
-    "compare": Here(
+    "compare": ScreenHelp(
         "Here: comparison of two branches",
         "The current branch and another one at the same time: the logs of a partition, and the numbers of both.",
         ("diverged",),
@@ -265,13 +265,13 @@ MODES: Final = {
 """Help of each mode, by its name in :mod:`tui.keybindings.keymap`."""
 
 
-def lines(here: Here, keys: Sequence[KeyBinding]) -> tuple[Line, ...]:
+def lines(help_entry: ScreenHelp, keys: Sequence[KeyBinding]) -> tuple[Line, ...]:
     """Return the whole page: current screen, keys, legend of marks, basic terms, keys of other screens."""
-    rows: list[Line] = [((here.title, "calm"),), ((here.shows, "text"),)]
-    rows += _own(here.scope, keys) if here.scope else []
-    rows += [_line(with_keys(mark, keys), "key", with_keys(words, keys), KEY) for mark, words in here.keys]
-    rows += [_line(mark, role, meaning, GLYPH) for mark, role, meaning in LEGEND if mark in here.glyphs]
-    rows += [_line(word, "strong", term(word).meaning, max(WORD, len(word) + 1)) for word in here.terms]
+    rows: list[Line] = [((help_entry.title, "calm"),), ((help_entry.shows, "text"),)]
+    rows += _own(help_entry.scope, keys) if help_entry.scope else []
+    rows += [_line(with_keys(mark, keys), "key", with_keys(words, keys), KEY) for mark, words in help_entry.keys]
+    rows += [_line(mark, role, meaning, GLYPH) for mark, role, meaning in LEGEND if mark in help_entry.glyphs]
+    rows += [_line(word, "strong", term(word).meaning, max(WORD, len(word) + 1)) for word in help_entry.terms]
     for group, title in GROUPS.items():
         rows.append(_heading(title))
         rows += [_line(key.shown, "key", key.description, KEY) for key in keys if key.group == group]
@@ -280,16 +280,16 @@ def lines(here: Here, keys: Sequence[KeyBinding]) -> tuple[Line, ...]:
     rows.append(_heading("Terms (g: glossary)"))
     rows += [_line(word, "strong", term(word).meaning, WORD) for word in WORDS]
     for scope in scopes():
-        if scope.name != here.scope:
+        if scope.name != help_entry.scope:
             rows += [_heading(scope.title), *_own(scope.name, keys)]
     return tuple(rows)
 
 
-def of_page(name: str) -> Here:
+def of_page(name: str) -> ScreenHelp:
     """Return the help of a page over the main screen."""
     scope = scope_of(name)
     where = scope.title[0].lower() + scope.title[1:]
-    return Here(f"Here: {where}", "These keys work here, and those of the palette and of quitting.", scope=name)
+    return ScreenHelp(f"Here: {where}", "These keys work here, and those of the palette and of quitting.", scope=name)
 
 
 def _own(name: str, keys: Sequence[KeyBinding]) -> list[Line]:

@@ -87,7 +87,7 @@ BESIDE_FROM: Final = 72
 """Minimum width for the panes of epochs and fetches beside the record."""
 
 
-class Shares(NamedTuple):
+class PaneSizes(NamedTuple):
     """Sizes of the panes of the log mode, borders included."""
 
     lanes: int
@@ -98,7 +98,7 @@ class Shares(NamedTuple):
     """Lines of the epochs pane, the upper one of these."""
 
 
-def share(width: int, height: int, replicas: int) -> Shares:
+def share(width: int, height: int, replicas: int) -> PaneSizes:
     """Return the sizes of the panes for a number of replicas."""
     body = height - BARS
     lanes = max(AROUND + 1, min(replicas + AROUND, body - LEAST_BELOW))
@@ -107,7 +107,7 @@ def share(width: int, height: int, replicas: int) -> Shares:
     beside = 0 if width < BESIDE_FROM else max(33, min(width * 2 // 5, 84))
     below = body - lanes
     fetches = max(3, min(replicas + 1, below // 2))
-    return Shares(lanes, beside, max(3, below - fetches))
+    return PaneSizes(lanes, beside, max(3, below - fetches))
 
 
 # A record in a log, in every drawing of logs: one character and its role.
@@ -641,32 +641,32 @@ class MicroscopeInput:
 
 
 def build_microscope(
-    sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns, height: int
+    inputs: MicroscopeInput, scope: LogWindow, shape: LaneColumns, height: int
 ) -> tuple[MicroscopeRow, ...]:
     """Return all lines; with more replicas than lines, those next to the cursor."""
-    lanes = sight.log.lanes
-    at = next((number for number, lane in enumerate(lanes) if lane.broker == sight.broker), 0)
+    lanes = inputs.log.lanes
+    at = next((number for number, lane in enumerate(lanes) if lane.broker == inputs.broker), 0)
     room = max(1, min(len(lanes), height - 3))
     first = min(max(0, at - room // 2), len(lanes) - room)
-    marks = {each.broker: each for each in sight.marks}
-    rows: list[MicroscopeRow] = [MarksRow(shape, ruler(scope, sight.offset))]
-    rows += [_microscope_lane(lane, marks[lane.broker], sight, scope, shape) for lane in lanes[first : first + room]]
-    rows.append(MarksRow(shape, ticks(sight, scope, shape)))
-    rows.append(_cuts(sight.truncations))
+    marks = {each.broker: each for each in inputs.marks}
+    rows: list[MicroscopeRow] = [MarksRow(shape, ruler(scope, inputs.offset))]
+    rows += [_microscope_lane(lane, marks[lane.broker], inputs, scope, shape) for lane in lanes[first : first + room]]
+    rows.append(MarksRow(shape, ticks(inputs, scope, shape)))
+    rows.append(_cuts(inputs.truncations))
     return tuple(rows[: max(1, height)])
 
 
 def overview(
-    sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns, above: LogWindow
+    inputs: MicroscopeInput, scope: LogWindow, shape: LaneColumns, above: LogWindow
 ) -> tuple[MicroscopeRow, ...]:
     """Return the lanes over the whole log; ``above`` is the window of the detailed lanes above."""
-    marks = {each.broker: each for each in sight.marks}
+    marks = {each.broker: each for each in inputs.marks}
     caption = f"the whole log, {scale(scope)}; offsets {above.start} to {above.end - 1} are shown above"
     lanes = [
-        replace(_microscope_lane(lane, marks[lane.broker], sight, scope, shape), note="", odd="")
-        for lane in sight.log.lanes
+        replace(_microscope_lane(lane, marks[lane.broker], inputs, scope, shape), note="", odd="")
+        for lane in inputs.log.lanes
     ]
-    return (LogTextRow("", "text"), LogTextRow(caption, "quiet"), MarksRow(shape, ruler(scope, sight.offset)), *lanes)
+    return (LogTextRow("", "text"), LogTextRow(caption, "quiet"), MarksRow(shape, ruler(scope, inputs.offset)), *lanes)
 
 
 def scale(scope: LogWindow) -> str:
@@ -675,22 +675,22 @@ def scale(scope: LogWindow) -> str:
 
 
 def _microscope_lane(
-    lane: ReplicaLogView, marks: ReplicaLogMarkers, sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns
+    lane: ReplicaLogView, marks: ReplicaLogMarkers, inputs: MicroscopeInput, scope: LogWindow, shape: LaneColumns
 ) -> LaneRow:
-    partition, log = sight.partition, sight.log
+    partition, log = inputs.partition, inputs.log
     glyph, role = STATUS[lane.status]
     if lane.broker in partition.leaders and lane.broker != partition.leader:
         glyph, role = glyphs.SPLIT, "alarm"
-    selected = lane.broker == sight.broker
+    selected = lane.broker == inputs.broker
     return LaneRow(
         columns=shape,
         glyph=glyph,
         role=role,
         broker=lane.broker,
         word=_word(lane, partition),
-        cells=pieces(Drawing(lane, marks, log.hw), scope, scope.cell(sight.offset) if selected else -1),
+        cells=pieces(Drawing(lane, marks, log.hw), scope, scope.cell(inputs.offset) if selected else -1),
         note=_note(lane, log, shape),
-        odd=_odd(lane, sight, shape),
+        odd=_odd(lane, inputs, shape),
         selected=selected,
     )
 
@@ -717,11 +717,11 @@ def _note(lane: ReplicaLogView, log: LogView, shape: LaneColumns) -> str:
     return note if shape.note < 36 else f"{note.ljust(14)} HW {lane.hw}"
 
 
-def _odd(lane: ReplicaLogView, sight: MicroscopeInput, shape: LaneColumns) -> str:
+def _odd(lane: ReplicaLogView, inputs: MicroscopeInput, shape: LaneColumns) -> str:
     odd = [f"{glyphs.DIVERGED}{compact_count(lane.diverged)}"] if lane.diverged else []
     if lane.lost:
         odd.append(f"{glyphs.LOST}{compact_count(lane.lost)}")
-    partition = sight.partition
+    partition = inputs.partition
     odd += _stale(partition, lane.broker, words=shape.note >= WIDEST_NOTE)
     return " ".join(odd)
 
@@ -754,10 +754,10 @@ def ruler(scope: LogWindow, offset: int) -> tuple[tuple[str, str], ...]:
     return ("".join(line[:cell]), "quiet"), (own, "key"), ("".join(line[cell + len(own) :]), "quiet")
 
 
-def ticks(sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns) -> tuple[tuple[str, str], ...]:
+def ticks(inputs: MicroscopeInput, scope: LogWindow, shape: LaneColumns) -> tuple[tuple[str, str], ...]:
     """Return ``▲ fork 121   △ LSO 130   ▲ HW 134``, each below its cell; the fork takes precedence, then the HW."""
-    log = sight.log
-    stable = next((each.stable for each in sight.marks if each.broker == log.leader), log.hw)
+    log = inputs.log
+    stable = next((each.stable for each in inputs.marks if each.broker == log.leader), log.hw)
     wanted = [(fork(log), glyphs.TICK, "fork", "alarm"), (log.hw, glyphs.TICK, "HW", "calm")]
     if stable < log.hw:
         wanted.append((stable, glyphs.LSO, "LSO", "warning"))

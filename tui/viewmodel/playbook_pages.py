@@ -295,7 +295,7 @@ INCOMPLETE = "incomplete"
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class SessionSummary:
     """Summary of a recorded session for the list."""
 
     path: Path
@@ -313,12 +313,12 @@ class Card:
 
 
 @cache
-def sealed_card(path: Path, _manifest_ns: int) -> Card:
+def sealed_card(path: Path, _manifest_ns: int) -> SessionSummary:
     """Return the cached card of a sealed session, which does not change; the manifest's mtime is part of the key."""
     return _card(path)
 
 
-def card(path: Path) -> Card:
+def card(path: Path) -> SessionSummary:
     """Return the card of a session."""
     try:
         return sealed_card(path, (path / session_files.MANIFEST).stat().st_mtime_ns)
@@ -326,14 +326,16 @@ def card(path: Path) -> Card:
         return _card(path)
 
 
-def _card(path: Path) -> Card:
+def _card(path: Path) -> SessionSummary:
     try:
         start, manifest = session_files.read_start(path), session_files.read_manifest(path)
     except session_files.LayoutError as error:
-        return Card(path, path.name.removeprefix(session_files.DIRECTORY_PREFIX), "", 0, "", "", "", -1, str(error))
+        return SessionSummary(
+            path, path.name.removeprefix(session_files.DIRECTORY_PREFIX), "", 0, "", "", "", -1, str(error)
+        )
     began = start.wall_start[:16].replace("T", " ")
     known = (start.playbook, start.title, start.seed, began, start.profile)
-    return Card(path, *known, manifest.verdict if manifest else "", manifest.virtual_us if manifest else -1)
+    return SessionSummary(path, *known, manifest.verdict if manifest else "", manifest.virtual_us if manifest else -1)
 
 
 def newest_first(parent: Path) -> list[Path]:
@@ -355,7 +357,7 @@ def entries(paths: list[Path], parent: Path, here: Path | None) -> tuple[Playboo
     )
 
 
-def row(entry: PlaybookListEntry, known: Card, width: int, chosen: bool) -> Row:
+def row(entry: PlaybookListEntry, known: SessionSummary, width: int, chosen: bool) -> Row:
     """Return the line of a session: verdict, playbook, time, and the seed where there is room."""
     glyph, role = VERDICTS.get(known.verdict, (glyphs.NOTHING, "quiet"))
     marker = glyphs.MARKER if chosen else " "
@@ -367,7 +369,7 @@ def row(entry: PlaybookListEntry, known: Card, width: int, chosen: bool) -> Row:
     )
 
 
-def about_session(known: Card) -> tuple[Row, ...]:
+def about_session(known: SessionSummary) -> tuple[Row, ...]:
     """Return the details of a session."""
     if known.problem:
         return (Row(((known.playbook, "strong"),)), Row(((known.problem, "warning"),)))

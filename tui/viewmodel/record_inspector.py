@@ -129,7 +129,7 @@ def readers(view: ClusterView, partition: str, handed: Iterable[str]) -> OffsetR
 def build(
     found: Sequence[InspectedRecord],
     here: Sequence[RecordCopy],
-    place: RecordPosition,
+    position: RecordPosition,
     read: OffsetReaders,
     room: tuple[int, int],
 ) -> tuple[Row, ...]:
@@ -142,12 +142,12 @@ def build(
         rows = [Row(((NOTHING_YET, "quiet"),)), *_wrapped("replicas", _copies(here), width)]
         return tuple(rows[: max(1, height)])
     ordered = list(reversed(found))
-    ordered.sort(key=lambda each: place.broker not in each.inspected.record.holders)
+    ordered.sort(key=lambda each: position.broker not in each.inspected.record.holders)
     rows = []
     for number, seen in enumerate(ordered):
         if number:
             rows.append(Row(()))
-        rows += _record(seen, place, read, width)
+        rows += _record(seen, position, read, width)
     return _fitted(rows, height)
 
 
@@ -158,10 +158,10 @@ def _fitted(rows: list[Row], height: int) -> tuple[Row, ...]:
     return (*rows[: height - 1], more)
 
 
-def _record(seen: InspectedRecord, place: RecordPosition, read: OffsetReaders, width: int) -> list[Row]:
+def _record(seen: InspectedRecord, position: RecordPosition, read: OffsetReaders, width: int) -> list[Row]:
     record, known = seen.peeked.record, seen.inspected
     room = max(10, width - INSPECTOR_LABEL - 2)
-    rows = [_heading(seen, place)]
+    rows = [_heading(seen, position)]
     if known.kind in ("records", "transactional"):
         rows.append(_line("key", _cut("null" if record.key is None else record.key, room)))
         rows.append(_line("value", _cut(_inspected_value(seen.peeked), room)))
@@ -172,25 +172,25 @@ def _record(seen: InspectedRecord, place: RecordPosition, read: OffsetReaders, w
     rows.append(_line("appended", f"{clock(record.appended_us)} by b{record.broker}, acks={acks_text(record.acks)}"))
     rows.append(_acked(seen))
     rows += _where(known, width)
-    rows += _wrapped("read by", _read(read, place), width)
+    rows += _wrapped("read by", _read(read, position), width)
     rows.append(_line("txn", _TRANSACTIONS[known.transaction], warned=known.transaction in _WARN))
     return rows
 
 
-def _heading(seen: InspectedRecord, place: RecordPosition) -> Row:
+def _heading(seen: InspectedRecord, position: RecordPosition) -> Row:
     record = seen.peeked.record
     pieces = [(f"epoch {record.epoch}", "strong")]
     if record.holders:
-        here = place.broker in record.holders
-        pieces.append((f", {'' if here else 'not '}on b{place.broker}", "text" if here else "warning"))
-    pieces.append(_outcome(seen, place))
+        here = position.broker in record.holders
+        pieces.append((f", {'' if here else 'not '}on b{position.broker}", "text" if here else "warning"))
+    pieces.append(_outcome(seen, position))
     return Row(tuple(pieces))
 
 
-def _outcome(seen: InspectedRecord, place: RecordPosition) -> tuple[str, str]:
+def _outcome(seen: InspectedRecord, position: RecordPosition) -> tuple[str, str]:
     """Return the current state of the record, with a role."""
     record, known = seen.peeked.record, seen.inspected
-    leaders = {each.broker: each.holding for each in known.copies}.get(place.leader, "holds")
+    leaders = {each.broker: each.holding for each in known.copies}.get(position.leader, "holds")
     if record.acked and not record.holders and record.gone == "truncated":
         return f" {glyphs.LOST} acknowledged, then lost", "lost"
     if not record.holders:
@@ -274,14 +274,14 @@ def _copies(copies: Sequence[RecordCopy]) -> str:
     return "; ".join(texts)
 
 
-def _read(read: OffsetReaders, place: RecordPosition) -> str:
+def _read(read: OffsetReaders, position: RecordPosition) -> str:
     if not read.groups:
         return "no group reads this topic"
     texts = []
     for group in read.groups:
-        committed = dict(group.committed).get(place.partition, -1)
+        committed = dict(group.committed).get(position.partition, -1)
         fetched = "fetched it" if group.name in read.fetched_by else "not yet"
-        texts.append(f"{group.name} {fetched}{f', committed {committed}' if committed > place.offset else ''}")
+        texts.append(f"{group.name} {fetched}{f', committed {committed}' if committed > position.offset else ''}")
     return "; ".join(texts)
 
 

@@ -36,17 +36,17 @@ _EPOCH_STARTS: Final = 24
 """Cells for the leader epochs of a replica with their start offsets."""
 
 
-def clients(view: ClusterView, rates: dict[str, float], books: ClientStats) -> tuple[Row, ...]:
+def clients(view: ClusterView, rates: dict[str, float], stats: ClientStats) -> tuple[Row, ...]:
     """Return producers with their counters, then groups; ``rates``: acked or read records per virtual second."""
     rows: list[Row] = []
     states: dict[str, BrokerState] = {client.name: client.state for client in view.clients}
     for producer in view.producers:
         state = states.get(producer.name.removesuffix(SUFFIX), "up")
-        lines = _producer_pieces(producer, state, rates.get(producer.name), books.producers.get(producer.name))
+        lines = _producer_pieces(producer, state, rates.get(producer.name), stats.producers.get(producer.name))
         rows += [replace(row, about=producer.name) for row in lines]
     for group in view.groups:
         members = [states.get(name, "up") for name, _partitions in group.assignment]
-        lines = _group_pieces(group, members, rates.get(group.name), books.groups.get(group.name))
+        lines = _group_pieces(group, members, rates.get(group.name), stats.groups.get(group.name))
         rows += [replace(row, about=group.name) for row in lines]
     return tuple(rows) or (Row(((NO_CLIENTS, "quiet"),)),)
 
@@ -283,11 +283,11 @@ class ClientTable:
         """Return the position of a client, else of the first one; None without any client."""
         return next((each for each in self.places if each.name == name), self.places[0] if self.places else None)
 
-    def marked(self, place: ClientPosition | None) -> tuple[Row, ...]:
+    def marked(self, position: ClientPosition | None) -> tuple[Row, ...]:
         """Return the lines, with one client marked."""
-        if place is None:
+        if position is None:
             return self.rows
-        return tuple(replace(row, chosen=at == place.first) for at, row in enumerate(self.rows))
+        return tuple(replace(row, chosen=at == position.first) for at, row in enumerate(self.rows))
 
 
 def fitting(clients: Clients, words: str) -> Clients:
@@ -340,11 +340,11 @@ def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
     return tuple(shown)
 
 
-def shown_from(first: int, place: ClientPosition | None, height: int, total: int) -> int:
+def shown_from(first: int, position: ClientPosition | None, height: int, total: int) -> int:
     """Return the first line of a window with a client in it, moved as little as possible."""
-    if place is not None:
-        first = max(first, min(place.first, place.last + 2 - height))
-        first = min(first, place.first if place.first > 1 else 0)
+    if position is not None:
+        first = max(first, min(position.first, position.last + 2 - height))
+        first = min(first, position.first if position.first > 1 else 0)
     return max(0, min(first, total - height))
 
 

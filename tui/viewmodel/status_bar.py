@@ -394,7 +394,7 @@ CTRL: Final = 2
 """Characters of a key with ctrl, as in ^g."""
 
 
-class HintPlace(NamedTuple):
+class HintArea(NamedTuple):
     """Cells of a hint that press a key when clicked: start, end (exclusive), key."""
 
     start: int
@@ -409,31 +409,31 @@ def fitted(hints: tuple[str, ...], room: int) -> tuple[str, ...]:
     return hints
 
 
-def places(hints: tuple[str, ...]) -> tuple[HintPlace, ...]:
+def places(hints: tuple[str, ...]) -> tuple[HintArea, ...]:
     """Return the clickable cells: each key name, and the words after it, which press the first key of their hint."""
-    found: list[HintPlace] = []
+    found: list[HintArea] = []
     at = 0
     for hint in hints:
         keys = _keys(hint, at)
         found += keys
         if keys and keys[-1].end < at + len(hint):
-            found.append(HintPlace(keys[-1].end, at + len(hint), keys[0].key))
+            found.append(HintArea(keys[-1].end, at + len(hint), keys[0].key))
         at += len(hint) + len(BETWEEN)
     return tuple(found)
 
 
-def _keys(hint: str, at: int) -> list[HintPlace]:
+def _keys(hint: str, at: int) -> list[HintArea]:
     """Return the keys at the start of a hint."""
-    found: list[HintPlace] = []
+    found: list[HintArea] = []
     for word in hint.split(" "):
         bare = word.rstrip(":")
         if bare in NAMES:
-            found.append(HintPlace(at, at + len(bare), NAMES[bare]))
+            found.append(HintArea(at, at + len(bare), NAMES[bare]))
         elif len(bare) == CTRL and bare[0] == "^":
-            found.append(HintPlace(at, at + len(bare), f"ctrl+{bare[1]}"))
+            found.append(HintArea(at, at + len(bare), f"ctrl+{bare[1]}"))
         elif bare and (len(bare) == 1 or all(char in NAMES for char in bare)):
             names = [NAMES.get(char, char) for char in bare]
-            found += [HintPlace(at + number, at + number + 1, name) for number, name in enumerate(names)]
+            found += [HintArea(at + number, at + number + 1, name) for number, name in enumerate(names)]
         elif bare != "or":
             break
         at += len(word) + 1

@@ -2,7 +2,7 @@
 
 It bypasses Textual's style cache, because looking up styles for every line took a third of the time of a frame. This is
 allowed as it has no border, padding or effects of its own; a container draws the frame. Each row keeps its strip until
-its data, the width or the look changes.
+its data, the width or the appearance changes.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -20,7 +20,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.terminal import glyphs
-from tui.terminal.theme import Look, Over
+from tui.terminal.theme import Appearance, Over
 from tui.viewmodel.row import HEAL, MORE, Row, fitted
 
 # From spans of text with a role each to one strip of exactly the requested width.
@@ -30,7 +30,7 @@ Span: TypeAlias = tuple[str, str] | tuple[str, str, Over]
 """Text, role, and optionally an overlay (else that of the whole line)."""
 
 
-def strip(spans: Iterable[Span], width: int, look: Look, *, over: Over = "", fill: str = "text") -> Strip:
+def strip(spans: Iterable[Span], width: int, appearance: Appearance, *, over: Over = "", fill: str = "text") -> Strip:
     """Return one line of spans, cut at ``width`` cells, or padded in the role ``fill``.
 
     Neighbours of equal style become one segment: a segment costs more than its characters.
@@ -41,12 +41,12 @@ def strip(spans: Iterable[Span], width: int, look: Look, *, over: Over = "", fil
     for span in spans:
         if used >= width:
             break
-        text = look.text(span[0])
+        text = appearance.text(span[0])
         size = len(text) if text.isascii() else cell_len(text)
         if used + size > width:
             text, size = set_cell_size(text, width - used), width - used
         used += size
-        style = look.style(span[1], span[2] if len(span) == 3 else over)
+        style = appearance.style(span[1], span[2] if len(span) == 3 else over)
         if style is style_waiting:
             text_waiting += text
             continue
@@ -54,7 +54,7 @@ def strip(spans: Iterable[Span], width: int, look: Look, *, over: Over = "", fil
             segments.append(Segment(text_waiting, style_waiting))
         text_waiting, style_waiting = text, style
     if used < width:
-        style = look.style(fill, over)
+        style = appearance.style(fill, over)
         if style is not style_waiting and text_waiting:
             segments.append(Segment(text_waiting, style_waiting))
             text_waiting = ""
@@ -87,9 +87,12 @@ class LineGrid(Widget, Generic[R]):
     ALLOW_SELECT = False
     DEFAULT_CSS = "LineGrid { width: 1fr; height: 1fr; }"
 
-    def __init__(self, painter: Callable[[R, int, Look], Strip], look: Look, *, id: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self, painter: Callable[[R, int, Appearance], Strip], appearance: Appearance, *,
+        id: str | None = None,  # noqa: A002
+    ) -> None:  # fmt: skip
         super().__init__(id=id)
-        self.look = look
+        self.appearance = appearance
         self.dirtied = 0
         """Number of rows found changed since the start."""
         self.built = 0
@@ -133,11 +136,11 @@ class LineGrid(Widget, Generic[R]):
     def text(self) -> str:
         """Return the rows shown as plain text."""
         width = max(1, self.size.width)
-        return "\n".join(self._painter(row, width, self.look).text.strip("\n").rstrip() for row in self._rows)
+        return "\n".join(self._painter(row, width, self.appearance).text.strip("\n").rstrip() for row in self._rows)
 
-    def set_look(self, look: Look) -> None:
-        """Redraw everything in another look."""
-        self.look = look
+    def set_look(self, appearance: Appearance) -> None:
+        """Redraw everything with another appearance."""
+        self.appearance = appearance
         self._forget()
         self.refresh()
 
@@ -159,7 +162,7 @@ class LineGrid(Widget, Generic[R]):
         text = self.printer(*pointed) if pointed is not None and self.printer is not None else ""
         if text != self._tip:
             self._tip = text
-            shown = "\n".join(self.look.text(line) for line in text.split("\n"))
+            shown = "\n".join(self.appearance.text(line) for line in text.split("\n"))
             self.tooltip = Content(shown) if text else None
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -188,12 +191,12 @@ class LineGrid(Widget, Generic[R]):
     def _line(self, at: int) -> Strip:
         if at >= len(self._rows):
             if self._blank is None:
-                self._blank = self._filtered(strip((), self._width, self.look))
+                self._blank = self._filtered(strip((), self._width, self.appearance))
             return self._blank
         cached = self._strips[at]
         if cached is None:
             self.built += 1
-            cached = self._filtered(self._painter(self._rows[at], self._width, self.look))
+            cached = self._filtered(self._painter(self._rows[at], self._width, self.appearance))
             self._strips[at] = cached
         return cached
 
@@ -208,7 +211,7 @@ class LineGrid(Widget, Generic[R]):
 # A row of a page as a strip: its end is at the right edge and is never cut; the text before it may be.
 
 
-def row(line: Row, width: int, look: Look, more: str = MORE, marker: str = " ") -> Strip:
+def row(line: Row, width: int, appearance: Appearance, more: str = MORE, marker: str = " ") -> Strip:
     """Paint one row; ``more`` marks a cut, ``marker`` comes before everything."""
     over: Over = "row" if line.chosen else ""
     end, role = line.end
@@ -225,12 +228,12 @@ def row(line: Row, width: int, look: Look, more: str = MORE, marker: str = " ") 
         linked = line.fault >= 0 and end.endswith(HEAL)
         spans.append((" " * max(0, room - used), "text"))
         spans += [(end.removesuffix(HEAL), role), (HEAL, "link")] if linked else [(end, role)]
-    return strip(spans, width, look, over=over)
+    return strip(spans, width, appearance, over=over)
 
 
-def side(line: Row, width: int, look: Look) -> Strip:
+def side(line: Row, width: int, appearance: Appearance) -> Strip:
     """Paint a row of a side pane: cuts are not marked, to save a cell; a selected row has a marker."""
-    return row(line, width, look, more="", marker=glyphs.MARKER if line.chosen else " ")
+    return row(line, width, appearance, more="", marker=glyphs.MARKER if line.chosen else " ")
 
 
 # Rows of a page.
@@ -248,8 +251,8 @@ class Rows(LineGrid[Row]):
             self.line = line
             self.button = button
 
-    def __init__(self, look: Look, id: str, painter: Callable[[Row, int, Look], Strip] = row) -> None:  # noqa: A002
-        super().__init__(painter, look, id=id)
+    def __init__(self, appearance: Appearance, id: str, painter: Callable[[Row, int, Appearance], Strip] = row) -> None:  # noqa: A002
+        super().__init__(painter, appearance, id=id)
 
     def on_click(self, event: events.Click) -> None:
         """Post which line was clicked."""

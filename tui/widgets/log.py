@@ -11,7 +11,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.inspection.log_inspector import lane_marks
 from cluster_model.observation import ClusterView, LogView, PartitionView, ReplicaLogView
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import log_view
 from tui.viewmodel.animation import Animation
 from tui.viewmodel.log_view import (
@@ -39,20 +39,20 @@ from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, strip
 # Rows of the log lanes as strips.
 
 
-def paint_lanes(row: LanesRow, width: int, look: Look) -> Strip:
+def paint_lanes(row: LanesRow, width: int, appearance: Appearance) -> Strip:
     """Paint one line of the lanes."""
     match row:
         case PartitionHeading():
-            return strip([(" " + row.text, "strong")], width, look)
+            return strip([(" " + row.text, "strong")], width, appearance)
         case Ruler():
-            return strip([(" " * LABEL, "text"), (row.text, "quiet")], width, look)
+            return strip([(" " * LABEL, "text"), (row.text, "quiet")], width, appearance)
         case LogMarkers():
-            return strip([(" " * LABEL, "text"), *row.pieces], width, look)
+            return strip([(" " * LABEL, "text"), *row.pieces], width, appearance)
         case LogLane():
-            return _lane_strip(row, width, look)
+            return _lane_strip(row, width, appearance)
 
 
-def _lane_strip(lane: LogLane, width: int, look: Look) -> Strip:
+def _lane_strip(lane: LogLane, width: int, appearance: Appearance) -> Strip:
     spans: list[Span] = [
         (glyphs.MARKER if lane.cursor else " ", "key"),
         (lane.glyph, lane.role),
@@ -63,7 +63,7 @@ def _lane_strip(lane: LogLane, width: int, look: Look) -> Strip:
     spans.append((f" {lane.note}", "text"))
     if lane.odd:
         spans.append((f" {lane.odd}", "diverged"))
-    return strip(spans, width, look)
+    return strip(spans, width, appearance)
 
 
 # The log lanes of the selected partition, and of the next ones where there is room.
@@ -96,8 +96,8 @@ class Lanes(LineGrid[log_view.LanesRow]):
             super().__init__()
             self.offsets = offsets
 
-    def __init__(self, look: Look) -> None:
-        super().__init__(paint_lanes, look, id="lanes")
+    def __init__(self, appearance: Appearance) -> None:
+        super().__init__(paint_lanes, appearance, id="lanes")
         self.start: int | None = None
         """First offset of the window; None while it follows the tail."""
         self.title = ""
@@ -177,16 +177,16 @@ class Lanes(LineGrid[log_view.LanesRow]):
 # Rows of the log microscope as strips.
 
 
-def paint_microscope(row: MicroscopeRow, width: int, look: Look) -> Strip:
+def paint_microscope(row: MicroscopeRow, width: int, appearance: Appearance) -> Strip:
     """Paint one line of the microscope."""
     if isinstance(row, LogTextRow):
-        return strip([(f" {row.text}", row.role)], width, look)
+        return strip([(f" {row.text}", row.role)], width, appearance)
     if isinstance(row, MarksRow):
-        return strip([(" " * row.columns.label, "text"), *row.pieces], width, look)
-    return _microscope_strip(row, width, look)
+        return strip([(" " * row.columns.label, "text"), *row.pieces], width, appearance)
+    return _microscope_strip(row, width, appearance)
 
 
-def _microscope_strip(row: LaneRow, width: int, look: Look) -> Strip:
+def _microscope_strip(row: LaneRow, width: int, appearance: Appearance) -> Strip:
     spans: list[Span] = [
         (glyphs.MARKER if row.selected else " ", "key"),
         (row.glyph, row.role),
@@ -197,7 +197,7 @@ def _microscope_strip(row: LaneRow, width: int, look: Look) -> Strip:
     ]
     if row.odd:
         spans.append((f" {row.odd}", "diverged"))
-    return strip(spans, width, look)
+    return strip(spans, width, appearance)
 
 
 _ENDLESS = 1 << 62
@@ -234,8 +234,8 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
             super().__init__()
             self.broker = broker
 
-    def __init__(self, look: Look) -> None:
-        super().__init__(paint_microscope, look, id="microscope")
+    def __init__(self, appearance: Appearance) -> None:
+        super().__init__(paint_microscope, appearance, id="microscope")
         self.motion = Animation()
         self.scope = LogWindow()
         self.log_offset = 0

@@ -8,7 +8,7 @@ from textual.strip import Strip
 
 from cluster_model.observation import ClusterView, PartitionView
 from tui.terminal import glyphs
-from tui.terminal.theme import Look, Over
+from tui.terminal.theme import Appearance, Over
 from tui.viewmodel import partition_matrix
 from tui.viewmodel.animation import Animation, highlight_changes
 from tui.viewmodel.partition_matrix import MatrixColumns, MatrixHeading, MatrixRow, MatrixTextRow, OverviewRow
@@ -18,18 +18,18 @@ from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, right, strip
 # Rows of the matrix as strips.
 
 
-def paint(row: MatrixHeading | MatrixRow | MatrixTextRow | OverviewRow, width: int, look: Look) -> Strip:
+def paint(row: MatrixHeading | MatrixRow | MatrixTextRow | OverviewRow, width: int, appearance: Appearance) -> Strip:
     """Paint one line of the matrix."""
     if isinstance(row, OverviewRow):
-        return _glance(row, width, look)
+        return _glance(row, width, appearance)
     if isinstance(row, MatrixTextRow):
-        return strip(row.pieces, width, look)
-    return _head(row, width, look) if isinstance(row, MatrixHeading) else _row(row, width, look)
+        return strip(row.pieces, width, appearance)
+    return _head(row, width, appearance) if isinstance(row, MatrixHeading) else _row(row, width, appearance)
 
 
-def _glance(row: OverviewRow, width: int, look: Look) -> Strip:
+def _glance(row: OverviewRow, width: int, appearance: Appearance) -> Strip:
     cells: list[Span] = [(text, role, "cell" if at == row.cursor else "") for at, (text, role) in enumerate(row.cells)]
-    return strip([(f"{glyphs.MARKER if row.cursor >= 0 else ' '} ", "key"), *cells], width, look)
+    return strip([(f"{glyphs.MARKER if row.cursor >= 0 else ' '} ", "key"), *cells], width, appearance)
 
 
 def broker_at(parts: MatrixColumns, x: int) -> int:
@@ -45,7 +45,7 @@ def lead(parts: MatrixColumns) -> int:
     return 2 + parts.name + 1 + 5
 
 
-def _head(head: MatrixHeading, width: int, look: Look) -> Strip:
+def _head(head: MatrixHeading, width: int, appearance: Appearance) -> Strip:
     parts = head.columns
     more_left = glyphs.MORE_LEFT if parts.first else " "
     more_right = glyphs.MORE_RIGHT if parts.first + parts.shown < parts.total else " "
@@ -54,7 +54,7 @@ def _head(head: MatrixHeading, width: int, look: Look) -> Strip:
         text = left(cell.text, parts.broker)
         spans.append((text, "strong" if index == head.cursor and cell.role == "in_sync" else cell.role))
     spans.append((f"{more_right}{left(' ISR', parts.isr)}{right('HW', 7)}{right('lag', 7)}", "quiet"))
-    return strip(spans, width, look)
+    return strip(spans, width, appearance)
 
 
 def pieces(parts: MatrixColumns) -> int:
@@ -62,7 +62,7 @@ def pieces(parts: MatrixColumns) -> int:
     return 2 + parts.shown + bool(parts.isr) + 2
 
 
-def _row(row: MatrixRow, width: int, look: Look) -> Strip:
+def _row(row: MatrixRow, width: int, appearance: Appearance) -> Strip:
     parts = row.columns
     here = row.cursor >= 0
     over: Over = "row" if here else ""
@@ -95,7 +95,7 @@ def _row(row: MatrixRow, width: int, look: Look) -> Strip:
     spans.append((right(row.lag, 7), row.lag_role, lies("lag", at + 1)))
     if row.lost:
         spans += [(" ", "text", over), (row.lost, "lost", fresh if "lost" in row.fresh else over)]
-    return strip(spans, width, look, over=over)
+    return strip(spans, width, appearance, over=over)
 
 
 class Matrix(
@@ -121,8 +121,8 @@ class Matrix(
     class PartitionDoubleClicked(Message):
         """Message: a cell of the matrix was double-clicked."""
 
-    def __init__(self, look: Look, motion: Animation | None = None) -> None:
-        super().__init__(paint, look, id="matrix")
+    def __init__(self, appearance: Appearance, motion: Animation | None = None) -> None:
+        super().__init__(paint, appearance, id="matrix")
         self._motion = motion or Animation()
         self.cursor = (0, 0)
         self.position = ""

@@ -16,10 +16,10 @@ from textual.widgets import Input, Static
 from tui.keybindings.keymap import KEYS, MODES, KeyBinding, Mode, key_of
 from tui.keybindings.scopes import bindings_of
 from tui.terminal import glyphs
-from tui.terminal.theme import Look, Over
+from tui.terminal.theme import Appearance, Over
 from tui.viewmodel.fault_sheet import SUMMARY_AT, Heading, Item, ItemRow, SheetTextRow
 from tui.viewmodel.row import HEAL
-from tui.viewmodel.status_bar import BETWEEN, ControlBar, HintPlace, StatusBar, fitted, places
+from tui.viewmodel.status_bar import BETWEEN, ControlBar, HintArea, StatusBar, fitted, places
 from tui.viewmodel.timeline.event_feed import INDENT, FeedLine
 from tui.widgets.line_widget import RIGHT, LineGrid, Rows, Span, left, side, strip
 
@@ -87,23 +87,23 @@ class FilterBar(Horizontal):
 # Rows of the smaller panes as strips: status bar, key bar, feed, side panes, the which-key sheet.
 
 
-def status(row: StatusBar | ControlBar, width: int, look: Look) -> Strip:
+def status(row: StatusBar | ControlBar, width: int, appearance: Appearance) -> Strip:
     """Paint a line of the status bar."""
-    return strip(row.fields, width, look, fill="bar")
+    return strip(row.fields, width, appearance, fill="bar")
 
 
-def feed(row: FeedLine, width: int, look: Look) -> Strip:
+def feed(row: FeedLine, width: int, appearance: Appearance) -> Strip:
     """Paint a line of the event feed."""
     role = row.role if row.role in ("alarm", "lost", "strong") else "text"
     return strip(
-        [(left(f" {row.at}", INDENT - 2), "quiet"), (left(row.glyph, 2), row.role), (row.text, role)], width, look
+        [(left(f" {row.at}", INDENT - 2), "quiet"), (left(row.glyph, 2), row.role), (row.text, role)], width, appearance
     )
 
 
-def sheet(row: ItemRow | SheetTextRow, width: int, look: Look) -> Strip:
+def sheet(row: ItemRow | SheetTextRow, width: int, appearance: Appearance) -> Strip:
     """Paint a line of the which-key sheet."""
     if isinstance(row, SheetTextRow):
-        return strip([("  ", "text"), (row.label, "quiet"), (row.text, "text")], width, look)
+        return strip([("  ", "text"), (row.label, "quiet"), (row.text, "text")], width, appearance)
     spans: list[Span] = []
     lonely = len(row.items) == 1
     for item in row.items:
@@ -125,7 +125,7 @@ def sheet(row: ItemRow | SheetTextRow, width: int, look: Look) -> Strip:
                 spans.append((f" {summary}", "quiet", over))
     only = row.items[0]
     whole: Over = "row" if lonely and isinstance(only, Item) and only.chosen else ""
-    return strip(spans, width, look, over=whole)
+    return strip(spans, width, appearance, over=whole)
 
 
 def _fault(item: Item, width: int) -> list[Span]:
@@ -173,12 +173,12 @@ def bar_keys(key: KeyBinding, keys: Sequence[KeyBinding] = KEYS) -> str:
     return f"{key_of('slower', keys)} {key.shown}" if key.id == "faster" else key.shown
 
 
-def key_bar(row: KeyBarRow, width: int, look: Look) -> Strip:
+def key_bar(row: KeyBarRow, width: int, appearance: Appearance) -> Strip:
     """Paint the key bar at the bottom."""
     spans: list[Span] = [(" ", "bar")]
     for _start, _end, key in bar_places(row.width, row.keys):
         spans += [(bar_keys(key, row.keys), "bar_key"), (f" {key.bar}  ", "bar")]
-    return strip(spans, width, look, fill="bar")
+    return strip(spans, width, appearance, fill="bar")
 
 
 MOST_WANTED: Final = 3
@@ -210,7 +210,7 @@ def _mode_places(name: str, *, titles: bool) -> list[tuple[int, int, Mode]]:
     return out
 
 
-def mode_bar(row: ModeBarRow, width: int, look: Look) -> Strip:
+def mode_bar(row: ModeBarRow, width: int, appearance: Appearance) -> Strip:
     """Paint a mode bar."""
     spans: list[Span] = [(" ", "bar")]
     modes = mode_places(row, width)
@@ -220,7 +220,7 @@ def mode_bar(row: ModeBarRow, width: int, look: Look) -> Strip:
         spans += [(mode.digit, "bar_key", over), (title, "bar", over)]
         spans.append((" " * (end - start - len(mode.digit) - len(title)), "bar"))
     spans.append((f" {BETWEEN.join(_hints(row, width)[1])}", "bar"))
-    return strip(spans, width, look, fill="bar")
+    return strip(spans, width, appearance, fill="bar")
 
 
 def _hints(row: ModeBarRow, width: int) -> tuple[int, tuple[str, ...]]:
@@ -229,18 +229,18 @@ def _hints(row: ModeBarRow, width: int) -> tuple[int, tuple[str, ...]]:
     return used, fitted(row.hints, width - used)
 
 
-def hint_places(row: ModeBarRow, width: int) -> list[HintPlace]:
+def hint_places(row: ModeBarRow, width: int) -> list[HintArea]:
     """Return the cells of the bar that press a key of the mode."""
     used, hints = _hints(row, width)
-    return [HintPlace(used + start, used + end, key) for start, end, key in places(hints)]
+    return [HintArea(used + start, used + end, key) for start, end, key in places(hints)]
 
 
 class Pane(Container):
     """Border with a title around one live widget; the title is only set when it changed."""
 
-    def __init__(self, child: LineGrid, look: Look, *, title: str, id: str) -> None:  # type: ignore[type-arg]  # noqa: A002
+    def __init__(self, child: LineGrid, appearance: Appearance, *, title: str, id: str) -> None:  # type: ignore[type-arg]  # noqa: A002
         super().__init__(child, id=id)
-        self._look = look
+        self._appearance = appearance
         self._child = child
         self._words = (title, "")
         self.caption(title)
@@ -254,15 +254,18 @@ class Pane(Container):
         """Return its content as text."""
         return self._child.text()
 
-    def set_look(self, look: Look) -> None:
-        """Apply another look to the border."""
-        self._look = look
+    def set_look(self, appearance: Appearance) -> None:
+        """Apply another appearance to the border."""
+        self._appearance = appearance
         self.caption(*self._words)
 
     def caption(self, title: str, subtitle: str = "") -> None:
         """Set the text on the border, above and below."""
         self._words = (title, subtitle)
-        title, subtitle = self._look.text(title).replace("[", "\\["), self._look.text(subtitle).replace("[", "\\[")
+        title, subtitle = (
+            self._appearance.text(title).replace("[", "\\["),
+            self._appearance.text(subtitle).replace("[", "\\["),
+        )
         if title != self.border_title:
             self.border_title = title
         if subtitle != (self.border_subtitle or ""):
@@ -279,8 +282,8 @@ class Status(LineGrid[StatusBar | ControlBar]):
             super().__init__()
             self.node = node
 
-    def __init__(self, look: Look) -> None:
-        super().__init__(status, look, id="status")
+    def __init__(self, appearance: Appearance) -> None:
+        super().__init__(status, appearance, id="status")
 
     class WordClicked(Message):
         """A field that presses a key was clicked."""
@@ -302,8 +305,8 @@ class Status(LineGrid[StatusBar | ControlBar]):
 class FeedPane(LineGrid[FeedLine]):
     """Widget of the event feed."""
 
-    def __init__(self, look: Look) -> None:
-        super().__init__(feed, look, id="feed")
+    def __init__(self, appearance: Appearance) -> None:
+        super().__init__(feed, appearance, id="feed")
 
 
 class SidePane(Rows):
@@ -328,8 +331,8 @@ class SidePane(Rows):
     class Resized(Message):
         """The size of the pane changed."""
 
-    def __init__(self, look: Look, id: str) -> None:  # noqa: A002
-        super().__init__(look, id, side)
+    def __init__(self, appearance: Appearance, id: str) -> None:  # noqa: A002
+        super().__init__(appearance, id, side)
 
     def on_resize(self) -> None:
         """Notify the screen that fills the pane."""
@@ -360,8 +363,8 @@ class KeyBar(LineGrid[KeyBarRow]):
             super().__init__()
             self.action = action
 
-    def __init__(self, look: Look, keys: tuple[KeyBinding, ...] = KEYS) -> None:
-        super().__init__(key_bar, look, id="keybar")
+    def __init__(self, appearance: Appearance, keys: tuple[KeyBinding, ...] = KEYS) -> None:
+        super().__init__(key_bar, appearance, id="keybar")
         self._keys = keys
 
     def on_resize(self, event: events.Resize) -> None:
@@ -386,8 +389,8 @@ class ModeBar(LineGrid[ModeBarRow]):
             super().__init__()
             self.action = action
 
-    def __init__(self, look: Look, mode: Mode, hints: tuple[str, ...]) -> None:
-        super().__init__(mode_bar, look, id="modebar")
+    def __init__(self, appearance: Appearance, mode: Mode, hints: tuple[str, ...]) -> None:
+        super().__init__(mode_bar, appearance, id="modebar")
         self._row = ModeBarRow(mode.name, hints)
         self.show((self._row,))
 

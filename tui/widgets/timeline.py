@@ -7,9 +7,9 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from tui.terminal.theme import Look
-from tui.viewmodel.timeline.branches import Rail, rail_rows, window
-from tui.viewmodel.timeline.event_feed import Tape
+from tui.terminal.theme import Appearance
+from tui.viewmodel.timeline.branches import BranchLine, rail_rows, window
+from tui.viewmodel.timeline.event_feed import TimelineMarks
 from tui.viewmodel.timeline.event_text import CLUSTER, FAULTS, SAFETY
 from tui.viewmodel.timeline.timeline_rows import LABEL, NONE, TIME, Drawer, TimelineView, TimeRow, Window, fit
 from tui.widgets.line_widget import RIGHT, LineGrid, strip
@@ -17,9 +17,9 @@ from tui.widgets.line_widget import RIGHT, LineGrid, strip
 # Rows of the timeline as strips.
 
 
-def paint(row: TimeRow, width: int, look: Look) -> Strip:
+def paint(row: TimeRow, width: int, appearance: Appearance) -> Strip:
     """Paint one line of the timeline."""
-    return strip((*row.label, *row.spans), width, look)
+    return strip((*row.label, *row.spans), width, appearance)
 
 
 class LanePosition(NamedTuple):
@@ -74,8 +74,8 @@ class TimeLanes(LineGrid[TimeRow]):
             self.column = column
             self.zooms = zooms
 
-    def __init__(self, look: Look, id: str) -> None:  # noqa: A002
-        super().__init__(paint, look, id=id)
+    def __init__(self, appearance: Appearance, id: str) -> None:  # noqa: A002
+        super().__init__(paint, appearance, id=id)
         self._held: LanePosition | None = None
         """Position where the left button was pressed, while it is held."""
         self._at = -1
@@ -163,8 +163,8 @@ class TimeStrip(TimeLanes):
 
     LANES = (FAULTS, CLUSTER, SAFETY)
 
-    def __init__(self, look: Look, id: str) -> None:  # noqa: A002
-        super().__init__(look, id)
+    def __init__(self, appearance: Appearance, id: str) -> None:  # noqa: A002
+        super().__init__(appearance, id)
         self._drawer = Drawer()
         self.window = Window(1, 0, 1)
 
@@ -172,7 +172,7 @@ class TimeStrip(TimeLanes):
         """Return True for every lane of the strip."""
         return lane in (*self.LANES, TIME, "")
 
-    def present(self, tape: Tape, now_us: int, present_us: int, branches: Sequence[Rail] = ()) -> None:
+    def present(self, tape: TimelineMarks, now_us: int, present_us: int, branches: Sequence[BranchLine] = ()) -> None:
         """Draw the lanes that changed."""
         reach_us = max(present_us, *(each.branch.now_us for each in branches), 0)
         self.window = Window(fit(reach_us, self.columns), 0, self.columns)

@@ -19,7 +19,7 @@ from tui.session.session_controller import SessionController
 from tui.viewmodel import log_view
 from tui.viewmodel.partition_matrix import lag_text, lags_of
 from tui.viewmodel.timeline import selection, timeline_rows
-from tui.viewmodel.timeline.branches import Rail, letter_of, outcome
+from tui.viewmodel.timeline.branches import BranchLine, letter_of, outcome
 from tui.viewmodel.timeline.event_feed import Feed
 from tui.viewmodel.timeline.timeline_rows import LABEL, LaneColumn, TimelineView
 from tui.widgets.log import Lanes, Microscope
@@ -229,11 +229,11 @@ EVENTS = 3
 """Maximum number of events of a mark in its tooltip."""
 
 
-def of_matrix(matrix: Matrix, bridge: SessionController) -> TooltipFunction:
+def of_matrix(matrix: Matrix, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of the matrix: replicas, brokers, partitions."""
 
-    def tell(x: int, y: int) -> str:
-        spot, view = matrix.spot(x, y), bridge.view
+    def tooltip(x: int, y: int) -> str:
+        spot, view = matrix.spot(x, y), session_controller.view
         if spot is None:
             return ""
         at, broker = spot
@@ -242,58 +242,61 @@ def of_matrix(matrix: Matrix, bridge: SessionController) -> TooltipFunction:
         partition = view.partitions[at]
         if broker < 0:
             return partition_tip(partition, view.groups)
-        fetching = inflight_fetches(bridge.session.cluster, partition.name)
+        fetching = inflight_fetches(session_controller.session.cluster, partition.name)
         return replica_tip(partition, view.brokers[broker], view, fetching)
 
-    return tell
+    return tooltip
 
 
-def of_lanes(lanes: Lanes, bridge: SessionController) -> TooltipFunction:
+def of_lanes(lanes: Lanes, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of the log lanes of the main screen."""
 
-    def tell(x: int, y: int) -> str:
+    def tooltip(x: int, y: int) -> str:
         spot = lanes.spot(x, y)
         if spot is None or spot.offset < 0:
             return ""
-        log = bridge.session.cluster.log_view(spot.partition, spot.offset, spot.offset + 1)
+        log = session_controller.session.cluster.log_view(spot.partition, spot.offset, spot.offset + 1)
         return offsets_tip(log, spot.broker, spot.offset)
 
-    return tell
+    return tooltip
 
 
-def of_log(scope: Microscope, bridge: SessionController) -> TooltipFunction:
+def of_log(scope: Microscope, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of the log microscope."""
 
-    def tell(x: int, y: int) -> str:
+    def tooltip(x: int, y: int) -> str:
         spot = scope.spot(x, y)
         if spot is None or spot.offset < 0:
             return ""
-        log = bridge.session.cluster.log_view(spot.partition, spot.offset, spot.offset + spot.offsets)
+        log = session_controller.session.cluster.log_view(spot.partition, spot.offset, spot.offset + spot.offsets)
         return offsets_tip(log, spot.broker, spot.offset, spot.offsets)
 
-    return tell
+    return tooltip
 
 
-def of_side(pane: SidePane, bridge: SessionController) -> TooltipFunction:
+def of_side(pane: SidePane, session_controller: SessionController) -> TooltipFunction:
     """Return the tooltips of a side pane: clients, nodes, ``[heal]``."""
 
-    def tell(x: int, y: int) -> str:
+    def tooltip(x: int, y: int) -> str:
         row = pane.rows[y] if 0 <= y < len(pane.rows) else None
         if row is None:
             return ""
         if row.fault >= 0:
             return "click to heal this fault" if pane.heals(x, y) else ""
-        return client_tip(row.about, bridge.view) if row.about else ""
+        return client_tip(row.about, session_controller.view) if row.about else ""
 
-    return tell
+    return tooltip
 
 
 def of_timeline(
-    lanes: TimeLanes, bridge: SessionController, shown: Callable[[], TimelineView], rails: Callable[[], Sequence[Rail]]
+    lanes: TimeLanes,
+    session_controller: SessionController,
+    shown: Callable[[], TimelineView],
+    rails: Callable[[], Sequence[BranchLine]],
 ) -> TooltipFunction:
     """Return the tooltips of the timeline: marks, times, rails."""
 
-    def tell(x: int, y: int) -> str:
+    def tooltip(x: int, y: int) -> str:
         if not 0 <= y < len(lanes.rows) or x < LABEL:
             return ""
         lane, looked = lanes.rows[y].lane, shown()
@@ -302,14 +305,14 @@ def of_timeline(
             return next((_rail(each) for each in rails() if each.branch.letter == letter), "")
         if lanes.scrubs(lane) and lane not in looked.lanes:
             return time_tip(looked.window.instant(column, present_us), present_us)
-        stop = timeline_rows.of_column(bridge.tape, lane, looked, column)
-        return _mark(stop, bridge) if stop is not None else ""
+        stop = timeline_rows.of_column(session_controller.tape, lane, looked, column)
+        return _mark(stop, session_controller) if stop is not None else ""
 
-    return tell
+    return tooltip
 
 
-def _mark(stop: LaneColumn, bridge: SessionController) -> str:
-    happened = bridge.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
+def _mark(stop: LaneColumn, session_controller: SessionController) -> str:
+    happened = session_controller.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
     feed = Feed()
     feed.take(selection.events_of_stop(happened, stop))
     until = f" to {clock(stop.last_us)}" if stop.last_us != stop.first_us else ""
@@ -317,7 +320,7 @@ def _mark(stop: LaneColumn, bridge: SessionController) -> str:
     return "\n".join([*lines, *(line.text for line in feed.lines(selection.EVENTS_READ)[:EVENTS])])
 
 
-def _rail(rail: Rail) -> str:
+def _rail(rail: BranchLine) -> str:
     row = rail.branch
     origin = f" forked from {row.parent} at {clock(row.forked_us)}" if row.parent else ": the original session"
     return f"{row.letter}{origin}, now at {clock(row.now_us)}: {outcome(row)[0]}" + (

@@ -13,9 +13,9 @@ from faults.declarations import OPERATIONS, ExpectedImpact, Fault, Operation
 from tui.keybindings.keymap import with_keys
 from tui.keybindings.scopes import bindings_of, current_keys, keys_of
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import fault_sheet
-from tui.viewmodel.fault_sheet import Room
+from tui.viewmodel.fault_sheet import SheetSize
 from tui.widgets import panes
 from tui.widgets.line_widget import LineGrid
 
@@ -77,17 +77,17 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
 
     def __init__(
         self,
-        look: Look,
+        appearance: Appearance,
         choices: Sequence[Fault | Operation] = tuple(CATALOGUE.values()),
         *,
         name: str = "whichkey",
         title: str = "Inject a fault on",
     ) -> None:
-        super().__init__(panes.sheet, look, id=name)
+        super().__init__(panes.sheet, appearance, id=name)
         self.choices = tuple(choices)
         self.title = title
         self.chosen = 0
-        self.room = Room(80, 24)
+        self.room = SheetSize(80, 24)
 
     def on_mount(self) -> None:
         """Replace the letters by the user's own."""
@@ -103,9 +103,9 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
         )
         return with_keys(words, current_keys(self.app))
 
-    def present(self, target: str, info: TargetInfo, room: Room) -> fault_sheet.Sheet:
+    def present(self, target: str, info: TargetInfo, size: SheetSize) -> fault_sheet.Sheet:
         """Show the sheet for a target; ``info`` predicts the impact on it."""
-        self.room = room
+        self.room = size
         built = self.build(f"{self.title} {target}", info)
         self.show(built.rows)
         return built
@@ -115,7 +115,7 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_foc
         faults = [each for each in self.choices if isinstance(each, Fault)]
         expected, fitting = info.expected(faults[self.chosen].name), info.fitting()
         return fault_sheet.build_columns(
-            faults, chosen=self.chosen, title=title, expected=expected, fitting=fitting, room=self.room
+            faults, chosen=self.chosen, title=title, expected=expected, fitting=fitting, size=self.room
         )
 
     def on_click(self, event: events.Click) -> None:
@@ -185,8 +185,8 @@ class OperationSheet(WhichKey, inherit_bindings=False):
 
     SCOPE = "operations"
 
-    def __init__(self, look: Look) -> None:
-        super().__init__(look, tuple(OPERATIONS.values()), name="operations", title="Administer")
+    def __init__(self, appearance: Appearance) -> None:
+        super().__init__(appearance, tuple(OPERATIONS.values()), name="operations", title="Administer")
 
     def keys_words(self, width: int) -> str:
         """Return the hint of the keys besides the letters."""

@@ -118,9 +118,9 @@ class ReplicaFetcherThread:
     """Fetcher thread that replicates its partitions from one leader (``ReplicaFetcherThread``)."""
 
     __slots__ = (
-        "_alarm", "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_connection", "_connection_lost",
-        "_correlation", "_dead", "_delayed", "_exchange", "_held", "_held_until", "_leader_offsets", "_outstanding",
-        "_partitions", "_port", "_replicas", "_sent_epoch", "_session", "_slots", "_steady", "_throttle", "_touched",
+        "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_connection", "_connection_lost", "_correlation",
+        "_dead", "_delayed", "_exchange", "_held", "_held_until", "_leader_offsets", "_outstanding", "_partitions",
+        "_port", "_replicas", "_sent_epoch", "_session", "_slots", "_steady", "_throttle", "_timer", "_touched",
         "_unsent", "index", "leader",
     )  # fmt: skip
 
@@ -172,7 +172,7 @@ class ReplicaFetcherThread:
         self._steady = False  # no change of partitions or roles since the last full request
         self._sent_epoch = -1
         self._session = FetchSessionHandler(uses_sessions=profile.fetch_sessions)
-        self._alarm = DeadlineTimer(port, FETCHER, leader, index)
+        self._timer = DeadlineTimer(port, FETCHER, leader, index)
         self._busy: dict[int, FetcherDelay] = {} if busy is None else busy
         self._held: FetchResponse | None = None
         """Response that a busy thread is handling; until it is done no other request is sent."""
@@ -183,11 +183,11 @@ class ReplicaFetcherThread:
 
     def add(self, partition: str) -> None:
         """Add a partition, from the next request on."""
-        self.disturb()
+        self.require_full_fetch()
         self._dead = self._dead and bool(self._partitions)
         self._partitions[partition] = None
         self._delayed.pop(partition, None)
-        self.pump()
+        self.send_fetch()
 
     def has(self, partition: str) -> bool:
         """Whether the thread fetches a partition."""
@@ -196,7 +196,7 @@ class ReplicaFetcherThread:
     def remove(self, partition: str) -> None:
         """Remove a partition; its part of a response in flight is ignored."""
         if partition in self._partitions:
-            self.disturb()
+            self.require_full_fetch()
             del self._partitions[partition]
             self._delayed.pop(partition, None)
 
@@ -206,7 +206,7 @@ class ReplicaFetcherThread:
             return
         if self._outstanding:
             self._port.abandon(self.leader, self._exchange)
-            self.disturb()
+            self.require_full_fetch()
             self._session.closed()
             self._outstanding = 0
         self._disconnect()
@@ -216,7 +216,7 @@ class ReplicaFetcherThread:
         self._connection.close()
         self._unsent = None
 
-    def disturb(self) -> None:
+    def require_full_fetch(self) -> None:
         """Send a full request next, because a role or an epoch may change."""
         self._exchange.wake()
         self._steady = False
@@ -255,7 +255,7 @@ class ReplicaFetcherThread:
         self._session.skipped(number - self._outstanding)
         self._correlation = self._outstanding = number
 
-    def pump(self, *, no_news: bool = False) -> None:
+    def send_fetch(self, *, no_news: bool = False) -> None:
         """Send the next request if none is in flight; ``no_news``: the last response was empty."""
         if self._outstanding or self._dead:
             return
@@ -300,9 +300,9 @@ class ReplicaFetcherThread:
             self._sent_epoch = self._broker_epoch()
             self._send(self.request(self._next(), tuple(fetches))._replace(incremental=False))
         elif held_back and any(ready):
-            self._alarm.arm(now + self._config.fetch_backoff_us)
+            self._timer.arm(now + self._config.fetch_backoff_us)
         elif self._delayed:
-            self._alarm.arm(min(self._delayed.values()))
+            self._timer.arm(min(self._delayed.values()))
 
     def _throttled(self, following: FollowerState) -> bool:
         """Whether the follower's quota applies to a partition, which is not in sync (``shouldFollowerThrottle``)."""
@@ -334,21 +334,21 @@ class ReplicaFetcherThread:
         number = self._outstanding = request.correlation_id
         if self._connection.is_open:
             self._exchange.ask(number, request, idle=idle)
-            self._alarm.arm(self._port.clock.now + self._config.socket_timeout_us)
+            self._timer.arm(self._port.clock.now + self._config.socket_timeout_us)
         else:
             self._unsent = request
-            self._alarm.arm(self._connection.begin(self._config.socket_timeout_us))
+            self._timer.arm(self._connection.begin(self._config.socket_timeout_us))
 
     def connected(self, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of a connection attempt; False if it is not this thread's."""
-        if not self._connection.answered(message):
+        if not self._connection.on_response(message):
             return False
         request, self._unsent = self._unsent, None
         if not self._connection.is_open:
             self.disconnected()
         elif request is not None:
             self._exchange.ask(request.correlation_id, request, idle=False)
-            self._alarm.arm(self._port.clock.now + self._config.socket_timeout_us)
+            self._timer.arm(self._port.clock.now + self._config.socket_timeout_us)
         return True
 
     def fetched(self, response: FetchResponse) -> bool:
@@ -361,15 +361,15 @@ class ReplicaFetcherThread:
             if faults:
                 self._held = response
                 self._held_until = self._port.clock.now + busy_us(faults, response, self._replicas)
-                self._alarm.arm(self._held_until)
+                self._timer.arm(self._held_until)
                 return False
         self._outstanding = 0
-        self.pump(no_news=self._handle(response))
+        self.send_fetch(no_news=self._handle(response))
         return True
 
     def _handle(self, response: FetchResponse) -> bool:
         """Apply a response; returns whether it had no news."""
-        if not self._session.answered(response):
+        if not self._session.on_response(response):
             self._steady = False
             return False
         if self._steady:
@@ -389,7 +389,7 @@ class ReplicaFetcherThread:
             self._connection_lost = False
             self.disconnected()
         else:
-            self.pump(no_news=no_news)
+            self.send_fetch(no_news=no_news)
         return held
 
     def _apply_incremental(self, now: int, response: FetchResponse) -> None:
@@ -401,7 +401,7 @@ class ReplicaFetcherThread:
             following = replica.following
             outcome = FetcherAction.IGNORED if following is None else following.apply_fetch(now, fetch, data)
             if not replica.log.log_start <= replica.hw <= replica.log.leo:
-                replica.observer.look(now, replica)
+                replica.observer.check_follower(now, replica)
             self._leader_offsets[slot] = (data.hw, data.log_start)
             self._touched[data.partition] = None
             if following is None or outcome is not GO_ON or data.error:
@@ -438,7 +438,7 @@ class ReplicaFetcherThread:
             following = self._following(data.partition) if data.partition in self._partitions else None
             if following is not None:
                 outcome = following.apply_fetch(now, fetch, data)
-                following.replica.observer.look(now, following.replica)
+                following.replica.observer.check_follower(now, following.replica)
                 self._settle(data.partition, outcome)
                 if self._throttle.active and outcome is not FetcherAction.IGNORED and self._concerns(following.replica):
                     self._throttle.rate.record(now, slice_bytes(following.replica.log.epoch_branches, data.records))
@@ -453,7 +453,7 @@ class ReplicaFetcherThread:
             following = self._following(answer.partition) if answer.partition in self._partitions else None
             if following is not None:
                 self._settle(answer.partition, following.apply_epoch_end(now, answer))
-        self.pump()
+        self.send_fetch()
 
     def offset_listed(self, response: ListOffsetsResponse) -> None:
         """Handle a response with the end or the start of the leader's log."""
@@ -467,7 +467,7 @@ class ReplicaFetcherThread:
                 self._port.exit(following.exit_reason)
                 return
             self._settle(response.partition, outcome)
-        self.pump()
+        self.send_fetch()
 
     def _settle(self, partition: str, outcome: FetcherAction) -> None:
         self._touched[partition] = None
@@ -482,13 +482,13 @@ class ReplicaFetcherThread:
 
     def on_timer(self) -> FetchResponse | None:
         """Handle the alarm: a delay or timeout is over, or a busy thread is done with a response, which is returned."""
-        if not self._alarm.take_expired():
+        if not self._timer.take_expired():
             return None
         now = self._port.clock.now
         if self._held is not None:
             if self._held_until <= now:
                 return self._finish_handling()
-            self._alarm.arm(self._held_until)
+            self._timer.arm(self._held_until)
         elif self._outstanding:
             is_unsent = self._unsent is not None
             timeout_at = (
@@ -499,8 +499,8 @@ class ReplicaFetcherThread:
                     self._port.abandon(self.leader, self._exchange)
                 self.disconnected()
             else:
-                self._alarm.arm(timeout_at)
-        self.pump()
+                self._timer.arm(timeout_at)
+        self.send_fetch()
         return None
 
     def broke(self) -> None:
@@ -514,8 +514,8 @@ class ReplicaFetcherThread:
             self._connection_lost = True
             return
         self._disconnect()
-        self.disturb()
-        self._session.lost()
+        self.require_full_fetch()
+        self._session.on_error()
         self._outstanding = 0
         again = self._port.clock.now + self._config.fetch_backoff_us
         for partition in self._partitions:
@@ -523,14 +523,14 @@ class ReplicaFetcherThread:
             following = self._following(partition)
             if following is not None:
                 following.seek = None
-        self.pump()
+        self.send_fetch()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
         return (
             tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
             tuple(self._asked), tuple(self._leader_offsets), tuple(self._changed), self._steady, self._sent_epoch,
-            self._alarm.save(), self._session.save(), (self._held, self._held_until, self._connection_lost, self._dead),
+            self._timer.save(), self._session.save(), (self._held, self._held_until, self._connection_lost, self._dead),
             self._connection.save(), self._unsent,
         )  # fmt: skip
 
@@ -538,7 +538,7 @@ class ReplicaFetcherThread:
         """Restore the state returned by :meth:`save`."""
         (
             partitions, delayed, self._correlation, self._outstanding, requested, leader_offsets, changed, self._steady,
-            self._sent_epoch, alarm, session, (self._held, self._held_until, self._connection_lost, self._dead),
+            self._sent_epoch, timer, session, (self._held, self._held_until, self._connection_lost, self._dead),
             connection, self._unsent,
         ) = saved  # fmt: skip
         self._connection.load(connection)
@@ -548,7 +548,7 @@ class ReplicaFetcherThread:
         self._slots = {entry.partition: slot for slot, entry in enumerate(requested)}
         self._leader_offsets = list(leader_offsets)
         self._changed = list(changed)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
         self._session.load(session)
 
 
@@ -699,10 +699,10 @@ class ReplicaFetcherManager:
         if fetcher is not None and rang:
             fetcher.on_timer()
 
-    def disturb(self) -> None:
+    def require_full_fetches(self) -> None:
         """Send full requests next, because what idle fetches depend on changes."""
         for fetcher in self.running.values():
-            fetcher.disturb()
+            fetcher.require_full_fetch()
 
     def report_log_starts(self, changed: dict[str, None]) -> None:
         """Report moved log starts to the leaders."""

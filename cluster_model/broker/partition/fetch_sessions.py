@@ -119,7 +119,7 @@ class SessionCache:
         """Whether a new session needs another one's slot."""
         return 0 < self._slots <= len(self._sessions)
 
-    def begun(self, now: int, request: FetchRequest, size: int, incarnation: int) -> int:
+    def create(self, now: int, request: FetchRequest, size: int, incarnation: int) -> int:
         """Return the id of a new session for a full fetch of ``size`` partitions, 0 if there is no room."""
         privileged = request.replica != CONSUMER
         if len(self._sessions) >= self._slots and not self._evict(now, (privileged, size, 0)):
@@ -177,17 +177,8 @@ class FetchSession:
     """A fetcher's incremental fetch at the leader; ``delayed_request`` may be None."""
 
     __slots__ = (
-        "_armed",
-        "_arrived",
-        "_cache",
-        "_session_id",
-        "delayed_request",
-        "dirty",
-        "exchange",
-        "partitions",
-        "serial",
-        "slot_of",
-        "source",
+        "_armed", "_arrived", "_cache", "_session_id", "delayed_request", "dirty", "exchange", "partitions", "serial",
+        "slot_of", "source",
     )  # fmt: skip
 
     def __init__(
@@ -241,9 +232,9 @@ class FetchSession:
         """Delay the fetch that has just arrived and found nothing."""
         self._session_id = request.session_id
         if self.dirty or not self.exchange.sleep(request.correlation_id, request.max_wait_us, self.serial, self):
-            self._park(request)
+            self._delay(request)
 
-    def _park(self, request: FetchRequest) -> None:
+    def _delay(self, request: FetchRequest) -> None:
         self.delayed_request = request
         if not self._armed:
             self._arm()
@@ -271,10 +262,10 @@ class FetchSession:
         """Return the empty response to a fetch that reached its deadline."""
         return FetchResponse(number, (), 0, self._session_id)
 
-    def woken(self, request: FetchRequest, arrived: int) -> None:
+    def on_wake(self, request: FetchRequest, arrived: int) -> None:
         """Account for skipped fetches: this one arrived last, and is delayed."""
         self.account_skipped(request, arrived)
-        self._park(request)
+        self._delay(request)
 
     def mark(self, slot: int) -> None:
         """Mark a slot dirty: it is about to change."""
@@ -288,7 +279,7 @@ class FetchSession:
             del self.dirty[slot]
             self.dirty[slot] = None
 
-    def disturb(self) -> None:
+    def mark_dirty(self) -> None:
         """Mark all slots dirty."""
         if self.exchange.asleep:
             self.exchange.wake()
@@ -298,7 +289,7 @@ class FetchSession:
         """Discard the delayed fetch and the timer of a leader's process that died."""
         self.delayed_request = None
         self._armed = False
-        self.disturb()
+        self.mark_dirty()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; the exchange saves whether it is idle."""
@@ -308,7 +299,7 @@ class FetchSession:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...], exchange: LongPoll, cache: SessionCache) -> "FetchSession":
+    def from_saved(cls, saved: tuple[Any, ...], exchange: LongPoll, cache: SessionCache) -> "FetchSession":
         """Return a session with the state returned by :meth:`save`."""
         source, serial, asked, dirty, arrived, armed, delayed_request, session_id, asleep = saved
         session = cls(source, serial, asked, exchange, cache)
@@ -374,10 +365,10 @@ class FetchSessions:
         for session in self._by_source.values():
             session.exchange.wake()
 
-    def disturb(self) -> None:
+    def mark_dirty(self) -> None:
         """Mark everything dirty after a change of roles or live brokers."""
         for session in self._by_source.values():
-            session.disturb()
+            session.mark_dirty()
 
     def stopped(self) -> None:
         """Discard the delayed fetches of a process that died."""
@@ -394,7 +385,7 @@ class FetchSessions:
         self._by_partition.clear()
         self._serial, sessions = saved
         for state in sessions:
-            self._add(FetchSession.loaded(state, self._exchange(*state[0]), self._cache))
+            self._add(FetchSession.from_saved(state, self._exchange(*state[0]), self._cache))
 
 
 _NONE: list[FetchSession] = []
@@ -413,7 +404,7 @@ class FetchSessionHandler:
         self.id = 0
         self.epoch = FULL if uses_sessions else SESSIONLESS
 
-    def answered(self, response: FetchResponse) -> bool:
+    def on_response(self, response: FetchResponse) -> bool:
         """Handle a response; False if the broker rejected the session: the next fetch is a full one."""
         epoch = self.epoch
         if epoch == SESSIONLESS:
@@ -432,14 +423,14 @@ class FetchSessionHandler:
         if self.epoch > FULL:
             self.epoch = later_epoch(self.epoch, fetches)
 
-    def lost(self) -> None:
+    def on_error(self) -> None:
         """Handle that no response came: the next fetch is a full one, which closes this session."""
         if self.epoch != SESSIONLESS:
             self.epoch = FULL
 
     def closed(self) -> None:
         """Forget the session of a thread that has ended: the next fetch requests a new one."""
-        self.lost()
+        self.on_error()
         self.id = 0
 
     def save(self) -> tuple[Any, ...]:

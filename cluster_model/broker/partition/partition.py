@@ -76,7 +76,7 @@ from cluster_model.protocol.versions import Profile
 # Delayed produce requests that are complete.
 
 
-class Completed(NamedTuple):
+class CompletedProduce(NamedTuple):
     """Result of a delayed produce with acks=all; ``token`` is the caller's, from when the delay began."""
 
     token: int
@@ -284,7 +284,7 @@ class FollowerState:
         return (self.truncating, self.failed, self.seek, self.lag, self._requested_in, self.stuck_at)
 
     @classmethod
-    def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "FollowerState":
+    def from_saved(cls, replica: "Replica", saved: tuple[Any, ...]) -> "FollowerState":
         """Return a follower state with the state returned by :meth:`save`."""
         following = cls(replica)
         following.truncating, following.failed, following.seek, following.lag, following._requested_in, stuck_at = saved
@@ -332,19 +332,8 @@ class PartitionLeaderState:
     """State of a leader, from the start of its leadership to its end."""
 
     __slots__ = (
-        "_epoch_branch",
-        "_followers",
-        "_members",
-        "_needed",
-        "_waiting",
-        "epoch_start",
-        "isr",
-        "pending",
-        "producers",
-        "proposal",
-        "proposals",
-        "remotes",
-        "replica",
+        "_epoch_branch", "_followers", "_members", "_needed", "_waiting", "epoch_start", "isr", "pending", "producers",
+        "proposal", "proposals", "remotes", "replica",
     )  # fmt: skip
 
     def __init__(self, replica: "Replica", state: PartitionState, now: int, *, anew: bool = True) -> None:
@@ -386,7 +375,7 @@ class PartitionLeaderState:
 
         0.8.2 forgets their offsets, 0.9 to 0.10.1 keep everything, later versions count them as caught up from now.
         """
-        self.disturb()
+        self.end_idle()
         self.isr = state.isr
         self.pending = None
         self.proposal = None
@@ -414,10 +403,10 @@ class PartitionLeaderState:
             self.remotes = {broker: known.get(broker) or self._new_remote(broker, now) for broker in followers}
             self._followers = tuple(self.remotes.values())
 
-    def disturb(self) -> None:
+    def end_idle(self) -> None:
         """End the idle state of all followers before a change that their fetches depend on."""
         for remote in self._followers:
-            remote.disturb()
+            remote.end_idle()
 
     @property
     def rests(self) -> bool:
@@ -468,7 +457,7 @@ class PartitionLeaderState:
         log = replica.log
         for remote in self._followers:
             if remote.idle:
-                remote.disturb()
+                remote.end_idle()
         base = log.leo
         epoch_branch = self._epoch_branch
         if epoch_branch is None:
@@ -527,7 +516,7 @@ class PartitionLeaderState:
             if settled is None:
                 remaining.append((required, token))
             else:
-                self.replica.done.append(Completed(token, settled))
+                self.replica.done.append(CompletedProduce(token, settled))
         self._waiting = remaining
 
     def give_up(self, token: int) -> bool:
@@ -539,7 +528,9 @@ class PartitionLeaderState:
 
     def resign(self) -> None:
         """End the leadership: every delayed produce fails with NOT_LEADER_OR_FOLLOWER."""
-        self.replica.done.extend(Completed(token, KafkaError.NOT_LEADER_OR_FOLLOWER) for _at, token in self._waiting)
+        self.replica.done.extend(
+            CompletedProduce(token, KafkaError.NOT_LEADER_OR_FOLLOWER) for _at, token in self._waiting
+        )
         self._waiting = []
 
     def update_follower_fetch_state(
@@ -569,7 +560,7 @@ class PartitionLeaderState:
                 return False
         for remote in self._followers:
             if remote.idle:
-                remote.disturb()
+                remote.end_idle()
         replica.hw = candidate
         if replica.log.transactions.ended:
             replica.log.transactions.replicated(candidate)
@@ -671,7 +662,7 @@ class PartitionLeaderState:
             return False
         if not response.error:
             if response.partition_epoch >= replica.partition_epoch:
-                self.disturb()
+                self.end_idle()
                 self.isr = response.isr
                 replica.partition_epoch = response.partition_epoch
                 self.pending = None
@@ -697,7 +688,7 @@ class PartitionLeaderState:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "PartitionLeaderState":
+    def from_saved(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "PartitionLeaderState":
         """Return a leadership with the state returned by :meth:`save`."""
         isr, pending, proposal, epoch_start, remotes, producers, waiting, epoch_branch, proposals = saved
         epoch, partition_epoch = replica.leader_epoch, replica.partition_epoch
@@ -737,7 +728,7 @@ class Observer:
         self.out_of_bounds: Callable[[int, Replica], None] = lambda _now, _replica: None
         """Called with (time, follower) if a moved HW or LEO leaves the HW outside the log's bounds."""
 
-    def look(self, now: int, replica: "Replica") -> None:
+    def check_follower(self, now: int, replica: "Replica") -> None:
         """Check a follower that has applied a fetch response."""
         log = replica.log
         if not log.log_start <= replica.hw <= log.leo:
@@ -748,36 +739,10 @@ class Replica:
     """A replica with its durable part (log, checkpoints) and its in-memory part (role, epochs)."""
 
     __slots__ = (
-        "assignment",
-        "broker",
-        "by_hand",
-        "checkpointed_hw",
-        "checkpointed_recovery",
-        "checkpointed_start",
-        "cleaner_offset",
-        "config",
-        "damages",
-        "done",
-        "emit",
-        "following",
-        "hw",
-        "keeps_stamps",
-        "last_swept",
-        "leader",
-        "leader_epoch",
-        "leadership",
-        "log",
-        "metadata",
-        "min_isr",
-        "observer",
-        "partition",
-        "partition_epoch",
-        "producer_snapshot",
-        "profile",
-        "topic",
-        "topic_id",
-        "uncleanable",
-        "usual_size",
+        "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
+        "cleaner_offset", "config", "damages", "done", "emit", "following", "hw", "keeps_stamps", "last_swept",
+        "leader", "leader_epoch", "leadership", "log", "metadata", "min_isr", "observer", "partition",
+        "partition_epoch", "producer_snapshot", "profile", "topic", "topic_id", "uncleanable", "usual_size",
     )  # fmt: skip
 
     def __init__(
@@ -835,7 +800,7 @@ class Replica:
         self.leader_epoch = -1
         self.partition_epoch = -1
         self.leadership: PartitionLeaderState | None = None
-        self.done: list[Completed] = []
+        self.done: list[CompletedProduce] = []
         """Completed delayed produces, to be taken by the caller."""
         self.following: FollowerState | None = None
 
@@ -864,7 +829,7 @@ class Replica:
         self.log.segments.clock_stepped(by)
         self.log.flush_aged_us += by
         if self.leadership is not None:
-            self.leadership.disturb()
+            self.leadership.end_idle()
             for remote in self.leadership.remotes.values():
                 remote.clock_stepped(by)
 
@@ -938,7 +903,7 @@ class Replica:
     def retire(self) -> None:
         """Stop leading and following; delayed produces fail. States older than the last one stay without effect."""
         if self.leadership is not None:
-            self.leadership.disturb()
+            self.leadership.end_idle()
             self.leadership.resign()
         self.leadership = None
         self.following = None
@@ -1016,7 +981,7 @@ class Replica:
     def _start_moved(self) -> None:
         """End the followers' idle state, so that their next fetch returns the new log start."""
         if self.leadership is not None:
-            self.leadership.disturb()
+            self.leadership.end_idle()
 
     def clean(self, now: int, keys: int) -> int:
         """Run one cleaning pass with up to ``keys`` keys; returns the bytes read, -1 if there was nothing to clean."""
@@ -1122,6 +1087,6 @@ class Replica:
         self._assign(assignment)
         self.done = list(done)
         self.log.load(log)
-        self.leadership = None if leadership is None else PartitionLeaderState.loaded(self, leadership, sessions)
-        self.following = None if following is None else FollowerState.loaded(self, following)
+        self.leadership = None if leadership is None else PartitionLeaderState.from_saved(self, leadership, sessions)
+        self.following = None if following is None else FollowerState.from_saved(self, following)
         self.usual_size = self._usual_size()

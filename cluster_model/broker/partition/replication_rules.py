@@ -30,16 +30,8 @@ class RemoteReplicaState:
     """A leader's state of one follower (``kafka.cluster.Replica``); times are those of handling its fetches."""
 
     __slots__ = (
-        "_session",
-        "_slot",
-        "broker_epoch",
-        "idle",
-        "last_caught_up",
-        "last_fetch",
-        "last_fetch_leader_leo",
-        "leo",
-        "log_start",
-        "sent_hw",
+        "_session", "_slot", "broker_epoch", "idle", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo",
+        "log_start", "sent_hw",
     )  # fmt: skip
 
     def __init__(self, last_caught_up: int, last_fetch: int = LONG_AGO) -> None:
@@ -72,7 +64,7 @@ class RemoteReplicaState:
                 self.last_caught_up = arrived
             self.last_fetch = arrived
 
-    def disturb(self) -> None:
+    def end_idle(self) -> None:
         """End the idle state, before the leader's log, HW or ISR changes: the next fetch must be read."""
         session = self._session
         if session is not None:
@@ -84,7 +76,7 @@ class RemoteReplicaState:
     def fetched(self, profile: Profile, offset: int, leader_leo: int, now: int) -> bool:
         """Apply a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True if the follower's LEO changed."""
         if self.idle:
-            self.disturb()
+            self.end_idle()
         if offset >= leader_leo:
             if now > self.last_caught_up:
                 self.last_caught_up = now

@@ -126,13 +126,13 @@ class Cycles:
         self._facts = facts
         self._txns: list[_Txn] = []
 
-    def ended(self, op: Op, *, committed_only: bool) -> None:
+    def record_transaction(self, op: Op, *, committed_only: bool) -> None:
         """Record a transaction that ended and did not fail; ``committed_only``: its reader uses read_committed."""
         if op.sends or op.reads:
             known = (op.process, op.type == INFO, _joined(op.sends), op.reads, op.invoked_us, op.time_us)
             self._txns.append(_Txn(*known, committed_only))
 
-    def find(self, tally: AnomalyCounter, now: int) -> None:
+    def find(self, counter: AnomalyCounter, now: int) -> None:
         """Count the cycles, at the end of the session."""
         txns = [each for each in self._txns if not each.undecided or self._facts.committed(each.sends)]
         if len(txns) < 2:
@@ -148,8 +148,8 @@ class Cycles:
                     for writer in _written_by(writers, (read.key, client), sequence, count):
                         if writer != number:
                             reads[writer][number] = "wr"
-        self._report_write_cycles(txns, ww, tally, now)
-        self._report_read_cycles(txns, ww, reads, tally, now)
+        self._report_write_cycles(txns, ww, counter, now)
+        self._report_read_cycles(txns, ww, reads, counter, now)
 
     def _add_write_edges(self, facts: KeyObservations, writers: "_Writers", ww: _Graph) -> None:
         """Add the ww edges of a key's log; at an offset with several values the newest log branch's counts."""
@@ -160,16 +160,18 @@ class Cycles:
                     ww[before][writer] = "ww"
                 before = writer
 
-    def _report_write_cycles(self, txns: list[_Txn], ww: _Graph, tally: AnomalyCounter, now: int) -> None:
+    def _report_write_cycles(self, txns: list[_Txn], ww: _Graph, counter: AnomalyCounter, now: int) -> None:
         if not any(ww.values()):
             return
         edges = _with_time(txns, ww)
         for component in components(edges):
             cycle = [node for node in shortest_cycle(edges, component, "ww") if node < len(txns)]
             if cycle:
-                self._report(WRITES, "", [txns[node] for node in cycle], tally, now)
+                self._report(WRITES, "", [txns[node] for node in cycle], counter, now)
 
-    def _report_read_cycles(self, txns: list[_Txn], ww: _Graph, reads: _Graph, tally: AnomalyCounter, now: int) -> None:
+    def _report_read_cycles(
+        self, txns: list[_Txn], ww: _Graph, reads: _Graph, counter: AnomalyCounter, now: int
+    ) -> None:
         if not any(reads.values()):
             return
         both: _Graph = {node: {**ww[node]} for node in ww}
@@ -186,11 +188,11 @@ class Cycles:
                 manner = READS_ONLY if edges is reads else ""
                 if manner and all(each.committed_only for each in members):
                     manner = f"{READS_ONLY} {COMMITTED}"
-                self._report(READS, manner, members, tally, now)
+                self._report(READS, manner, members, counter, now)
 
-    def _report(self, name: str, manner: str, cycle: list[_Txn], tally: AnomalyCounter, now: int) -> None:
+    def _report(self, name: str, manner: str, cycle: list[_Txn], counter: AnomalyCounter, now: int) -> None:
         names = " -> ".join(f"{client_of(txn.process)} ({txn.invoked_us} us)" for txn in cycle)
-        tally.count(name, "", "", Example(now, -1, -1, f"cycle of transactions: {names}"), 1, manner)
+        counter.count(name, "", "", Example(now, -1, -1, f"cycle of transactions: {names}"), 1, manner)
 
     @property
     def entries(self) -> int:

@@ -8,7 +8,7 @@ from cluster_model.checker.anomalies.anomaly_case import AnomalyCase
 from cluster_model.checker.anomalies.index import KeyIndex
 from cluster_model.checker.anomalies.operations import ASSIGN, COMMITTED, SUBSCRIBE, WIRE
 from cluster_model.checker.anomalies.rules import unread
-from cluster_model.checker.invariants.base import LOSSY, Excuses
+from cluster_model.checker.invariants.base import LOSSY, AllowedLosses
 from cluster_model.checker.invariants.durability import DURABILITY
 from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import BatchCorrupted, LeaderElected, LogStartMoved, PartitionDeleted, TraceEvent
@@ -50,16 +50,16 @@ def manner(*, coordinated: bool, committed_only: bool) -> str:
     return f"{SUBSCRIBE if coordinated else ASSIGN} {COMMITTED if committed_only else ''}".strip()
 
 
-class AnomalyExcuses:
+class AllowedAnomalies:
     """Settings in force and events that allow an anomaly: an unclean election does, a broker's crash does not."""
 
     __slots__ = (
+        "_allowed_deletions",
+        "_allowed_losses",
         "_clients",
         "_cluster_state",
         "_damaged",
         "_deleted",
-        "_deleted_excuses",
-        "_excuses",
         "_facts",
         "_unclean",
         "_undone",
@@ -70,21 +70,21 @@ class AnomalyExcuses:
         cluster_state: ClusterState,
         clients: ClientSettings,
         facts: KeyIndex,
-        excuses: Excuses,
-        undone: Callable[[str | None], int],
+        allowed_losses: AllowedLosses,
+        acked_aborted: Callable[[str | None], int],
     ) -> None:
-        """``undone`` returns how many acknowledged records of a client's transactions are aborted in the log."""
+        """``acked_aborted`` returns how many acknowledged records of a client's transactions are aborted in the log."""
         self._cluster_state = cluster_state
         self._clients = clients
         self._facts = facts
-        self._excuses = excuses
-        self._undone = undone
+        self._allowed_losses = allowed_losses
+        self._undone = acked_aborted
         self._unclean: dict[str, None] = {}
         """Partitions that had an unclean election."""
         self._damaged: dict[str, None] = {}
         self._deleted: dict[str, None] = {}
         """Partitions with records deleted on purpose."""
-        self._deleted_excuses: dict[str, str] = {}
+        self._allowed_deletions: dict[str, str] = {}
         """Deleted partition → the reason that allowed its losses."""
 
     def observe(self, event: TraceEvent) -> None:
@@ -99,7 +99,7 @@ class AnomalyExcuses:
         elif isinstance(event, PartitionDeleted):
             why = self._loss_event(event.partition)
             if why:
-                self._deleted_excuses[event.partition] = why
+                self._allowed_deletions[event.partition] = why
             self._unclean.pop(event.partition, None)
             self._damaged.pop(event.partition, None)
 
@@ -118,18 +118,20 @@ class AnomalyExcuses:
             return f"acks={weak[0]}"
         if key not in self._cluster_state.records:
             return "the partition is deleted"
-        why = self._deleted_excuses.get(key, "") or self._loss_event(key)
+        why = self._allowed_deletions.get(key, "") or self._loss_event(key)
         if why and written and not self._all_covered(client, key):
             why = ""
         why = why or self._unreadable(client, key)
-        why = why or DURABILITY.known(self._cluster_state.profile, (LOSSY,) if self._excuses.ever_lossy(key) else ())
+        why = why or DURABILITY.known(
+            self._cluster_state.profile, (LOSSY,) if self._allowed_losses.ever_lossy(key) else ()
+        )
         if why or not any(map(self.transactional, senders)) or not self._undone(client or None):
             return why
         return self.why_wrong_outcome()
 
     def _loss_event(self, key: str) -> str:
         """Return the event that allows the loss of acks=all records of a partition; empty for none."""
-        if self._excuses.covered(key) < 0:
+        if self._allowed_losses.covered(key) < 0:
             return ""
         if key in self._unclean:
             return "an unclean leader election"
@@ -141,7 +143,7 @@ class AnomalyExcuses:
         if missed is None or key not in self._damaged:
             return ""
         found = [(place.offset, place.offset + place.size) for place in self._facts.key(key).places({client: missed})]
-        return "a damaged disk" if found and all(self._excuses.damaged(key, *span) for span in found) else ""
+        return "a damaged disk" if found and all(self._allowed_losses.damaged(key, *span) for span in found) else ""
 
     def _all_covered(self, client: str, key: str) -> bool:
         """Return whether all unread values were written before the event that allows their loss."""
@@ -151,7 +153,7 @@ class AnomalyExcuses:
             return True
         log_branches = dict.fromkeys(place.log_branch for place in facts.places({client: missed}))
         epoch_branches = self._cluster_state.epoch_branches[key].by_id
-        return all(self._excuses.covers(key, epoch_branches[log_branch].epoch) for log_branch in log_branches)
+        return all(self._allowed_losses.covers(key, epoch_branches[log_branch].epoch) for log_branch in log_branches)
 
     def why_duplicated(self, client: str) -> str:
         """Return why a value may be written twice; empty if it may not."""
@@ -206,19 +208,24 @@ class AnomalyExcuses:
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return (tuple(self._unclean), tuple(self._damaged), tuple(self._deleted), tuple(self._deleted_excuses.items()))
+        return (
+            tuple(self._unclean),
+            tuple(self._damaged),
+            tuple(self._deleted),
+            tuple(self._allowed_deletions.items()),
+        )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         *names, buried = saved
         self._unclean, self._damaged, self._deleted = map(dict.fromkeys, names)
-        self._deleted_excuses = dict(buried)
+        self._allowed_deletions = dict(buried)
 
 
 # Every anomaly by name: its rule in one sentence, and when it is allowed.
 
 
-Excuse = Callable[[AnomalyCase, AnomalyExcuses], str]
+Excuse = Callable[[AnomalyCase, AllowedAnomalies], str]
 """Callable that returns why a case is allowed, in one phrase; empty if it is not."""
 
 
@@ -232,7 +239,7 @@ class Anomaly(NamedTuple):
     own: bool = False
 
 
-def _never(_case: AnomalyCase, _now: AnomalyExcuses) -> str:
+def _never(_case: AnomalyCase, _now: AllowedAnomalies) -> str:
     return ""
 
 
@@ -240,34 +247,34 @@ def _always(why: str) -> Excuse:
     return lambda _case, _now: why
 
 
-def _losses(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _losses(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return now.why_lost(case.client, case.key, written=True)
 
 
-def _never_read(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _never_read(case: AnomalyCase, now: AllowedAnomalies) -> str:
     """Allow a lost write: readers may have started above it, so only the final read of an online partition counts."""
     return _losses(case, now) if now.had_leader(case.key) else "the partition had no leader at the end"
 
 
-def _losses_of_anybody(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _losses_of_anybody(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return now.why_lost("", case.key)
 
 
-def _owners(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _owners(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return "another process may use the same group.instance.id" if case.client in now.static else ""
 
 
-def _duplicate(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _duplicate(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return now.why_duplicated(case.client)
 
 
-def _unseen(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _unseen(case: AnomalyCase, now: AllowedAnomalies) -> str:
     if not now.caught_up(case.key):
         return "the final read did not reach the end of the partition"
     return now.why_lost(case.client, case.key, written=True) or _compacted(case, now)
 
 
-def _aborted(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _aborted(case: AnomalyCase, now: AllowedAnomalies) -> str:
     if not now.transactional(case.client):
         return ""
     if case.manner != COMMITTED:
@@ -275,15 +282,15 @@ def _aborted(case: AnomalyCase, now: AnomalyExcuses) -> str:
     return now.why_wrong_outcome()
 
 
-def _precommitted(case: AnomalyCase, _now: AnomalyExcuses) -> str:
+def _precommitted(case: AnomalyCase, _now: AllowedAnomalies) -> str:
     return "" if case.manner == COMMITTED else "the reader is read_uncommitted"
 
 
-def _compacted(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _compacted(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return "the topic is compacted" if now.compacted(case.key) else ""
 
 
-def _between_polls(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _between_polls(case: AnomalyCase, now: AllowedAnomalies) -> str:
     if case.manner.startswith(SUBSCRIBE):
         return "the reader uses its group's commits"
     if case.manner.startswith(WIRE):
@@ -291,11 +298,11 @@ def _between_polls(case: AnomalyCase, now: AnomalyExcuses) -> str:
     return now.why_lost("", case.key) or now.why_skipped(case.key)
 
 
-def _reordered(case: AnomalyCase, now: AnomalyExcuses) -> str:
+def _reordered(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return now.why_reordered(case.client) or now.why_lost(case.client, case.key)
 
 
-def _cycle_excuse(case: AnomalyCase, _now: AnomalyExcuses) -> str:
+def _cycle_excuse(case: AnomalyCase, _now: AllowedAnomalies) -> str:
     if not case.manner:
         return "writes are not isolated, and the cycle contains writes"
     return "" if COMMITTED in case.manner else "a reader is read_uncommitted"

@@ -17,8 +17,8 @@ from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.anomalies import rules
 from cluster_model.checker.anomalies.anomaly_case import EXAMPLES, AnomalyCase, AnomalyCounter, Example
 from cluster_model.checker.anomalies.cycles import Cycles
-from cluster_model.checker.anomalies.definitions import KINDS, AnomalyExcuses, ClientSettings
-from cluster_model.checker.anomalies.index import KeyIndex, KeyObservations, Undecided
+from cluster_model.checker.anomalies.definitions import KINDS, AllowedAnomalies, ClientSettings
+from cluster_model.checker.anomalies.index import KeyIndex, KeyObservations, UnresolvedOperation
 from cluster_model.checker.anomalies.operations import (
     ASSIGN,
     COMMITTED,
@@ -39,7 +39,7 @@ from cluster_model.checker.anomalies.operations import (
 )
 from cluster_model.checker.anomalies.order_rules import OffsetJumps, PollOrder, RealtimeLags, RealtimeOrder, SendOrder
 from cluster_model.checker.anomalies.rules import ConsumedOffsets, GroupChecks
-from cluster_model.checker.invariants.base import Excuses
+from cluster_model.checker.invariants.base import AllowedLosses
 from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     NodeUp,
@@ -131,12 +131,12 @@ class HistoryChecker:
         for send in op.sends:
             self.facts.key(send.key).sends(send.client, send.sequence, send.size)
         if op.type == INFO and op.sends:
-            self.facts.undecided.append(Undecided(op.sends))
+            self.facts.undecided.append(UnresolvedOperation(op.sends))
         for send in op.sends:
             if op.type == OK:
                 self.acked(op.process, *send, self._operations, op.time_us)
             else:
-                self.ended(op.type, op.process, send, self._operations)
+                self.record_outcome(op.type, op.process, send, self._operations)
 
     def _take_reads(self, op: Op, manner: str) -> None:
         self.polls.begin(op.process)
@@ -161,10 +161,10 @@ class HistoryChecker:
         facts.acked(client, sequence, count)
         if offset >= 0:
             facts.observe(log_branch, offset, offset + count)
-            self._sent_in_order.placed(process, key, sequence, count, offset, operation, now)
-            self.lags.known(key, offset + count, now)
+            self._sent_in_order.record_offset(process, key, sequence, count, offset, operation, now)
+            self.lags.record_end_offset(key, offset + count, now)
 
-    def ended(self, outcome: str, process: str, send: Send, operation: int) -> None:
+    def record_outcome(self, outcome: str, process: str, send: Send, operation: int) -> None:
         """Record a send with any other outcome."""
         self.facts.key(send.key).ended_with(outcome, send.client, send.sequence, send.size)
         if outcome == INFO:
@@ -183,7 +183,7 @@ class HistoryChecker:
             facts.returned_committed(log_branch, start, end)
         self.polls.polled(reader, key, log_branch, start, end, now, moved=moved)
         self.lags.polled(process, key, end - 1, called_us)
-        self.lags.known(key, end, now)
+        self.lags.record_end_offset(key, end, now)
         if manner.startswith(SUBSCRIBE):
             self.consumed.polled(process, key, log_branch, start, end)
 
@@ -198,7 +198,7 @@ class HistoryChecker:
         if op.sends and op.reads:
             rules.find_precommitted_reads(op, self._payload, COMMITTED if COMMITTED in manner else "", self.tally)
         if op.f == TXN and op.type != FAIL:
-            self.cycles.ended(op, committed_only=COMMITTED in manner)
+            self.cycles.record_transaction(op, committed_only=COMMITTED in manner)
 
     def over(self, process: str) -> None:
         """Record that a process has ended."""
@@ -267,10 +267,10 @@ class HistoryChecker:
             part.load(state)
 
 
-def _find_in(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
+def _find_in(facts: KeyObservations, counter: AnomalyCounter, now: int) -> None:
     """Count the anomalies of a key that can be decided at any time."""
     for find in (rules.find_inconsistent_offsets, rules.find_duplicates, rules.find_aborted_reads, rules.find_phantoms):
-        find(facts, tally, now)
+        find(facts, counter, now)
 
 
 # Builds the history of client operations from events and passes it to the checker.
@@ -296,18 +296,8 @@ class HistoryBuilder:
     """Translator of trace events into operations for :class:`HistoryChecker`."""
 
     __slots__ = (
-        "_copiers",
-        "_incarnations",
-        "_manner_of",
-        "_newest_log_branch",
-        "_number",
-        "_open",
-        "_poll_times",
-        "_processes",
-        "_readers",
-        "_reads",
-        "_started",
-        "anomalies",
+        "_copiers", "_incarnations", "_manner_of", "_newest_log_branch", "_number", "_open", "_poll_times",
+        "_processes", "_readers", "_reads", "_started", "anomalies",
     )  # fmt: skip
 
     def __init__(
@@ -370,7 +360,7 @@ class HistoryBuilder:
                 return
             anomalies.realtime.acknowledged(client, key, sequence, count, event.log_offset, event.at_us)
         else:
-            anomalies.realtime.ended(client, key, sequence, count)
+            anomalies.realtime.record_outcome(client, key, sequence, count)
         operation, offset = -1, event.log_offset
         txn = self._open.get(client) if self._open else None
         if txn is not None:
@@ -381,26 +371,26 @@ class HistoryBuilder:
 
     def failed(self, event: RecordsFailed) -> None:
         """Record a send that failed."""
-        self._ended(FAIL, event)
+        self._record_outcome(FAIL, event)
 
     def aborted(self, event: RecordsAborted) -> None:
         """Record a send that was aborted with its transaction."""
-        self._ended(FAIL, event)
+        self._record_outcome(FAIL, event)
 
     def unknown(self, event: RecordsUnknown) -> None:
         """Record a send with unknown outcome."""
-        self._ended(INFO, event)
+        self._record_outcome(INFO, event)
 
-    def _ended(self, outcome: str, event: RecordsFailed | RecordsAborted | RecordsUnknown) -> None:
+    def _record_outcome(self, outcome: str, event: RecordsFailed | RecordsAborted | RecordsUnknown) -> None:
         if event.sequence < 0:
             return
         client, key = event.client, event.partition
         send = Send(key, client, event.sequence, event.count)
-        self.anomalies.realtime.ended(client, key, event.sequence, event.count)
+        self.anomalies.realtime.record_outcome(client, key, event.sequence, event.count)
         txn = self._open.get(client)
         if txn is not None:
             txn.sends.append(send)
-        self.anomalies.ended(outcome, self.process(client), send, -1 if txn is None else txn.number)
+        self.anomalies.record_outcome(outcome, self.process(client), send, -1 if txn is None else txn.number)
 
     def _transaction_begun(self, event: TransactionBegun) -> None:
         self._number += 1
@@ -619,16 +609,16 @@ class AnomalyReport(NamedTuple):
 class AnomalyChecker:
     """Checker of client-visible anomalies of one cluster."""
 
-    __slots__ = ("_cluster_state", "excuses", "history")
+    __slots__ = ("_cluster_state", "allowed_anomalies", "history")
 
     def __init__(
         self,
         cluster_state: ClusterState,
         clients: ClientSettings,
-        excuses: Excuses,
-        undone: Callable[[str | None], int],
+        allowed_losses: AllowedLosses,
+        acked_aborted: Callable[[str | None], int],
     ) -> None:
-        """``excuses`` and ``undone`` decide only whether an anomaly is allowed, not whether it is observed."""
+        """``allowed_losses`` and ``acked_aborted`` decide only whether an observed anomaly is allowed."""
         self._cluster_state = cluster_state
         anomalies = HistoryChecker(self._payload, self.empty, self._begin)
         self.history = HistoryBuilder(
@@ -636,7 +626,9 @@ class AnomalyChecker:
             clients.copiers,
             lambda key: len(cluster_state.epoch_branches[key].by_id) if key in cluster_state.epoch_branches else 0,
         )  # fmt: skip
-        self.excuses = AnomalyExcuses(cluster_state, clients, anomalies.facts, excuses, undone)
+        self.allowed_anomalies = AllowedAnomalies(
+            cluster_state, clients, anomalies.facts, allowed_losses, acked_aborted
+        )
 
     def _payload(self, key: str, log_branch: int, start: int, end: int) -> list[Run]:
         """Return the values of records that were read or acknowledged; others are never looked up."""
@@ -653,18 +645,18 @@ class AnomalyChecker:
     def observe(self, event: TraceEvent) -> None:
         """Handle a rare event."""
         self.history.observe(event)
-        self.excuses.observe(event)
+        self.allowed_anomalies.observe(event)
 
     def close(self, now: int) -> None:
         """End the session: do the final read and decide all anomalies."""
         read_all(self._cluster_state, self.history.anomalies, now)
         self.history.anomalies.close(now)
 
-    def found(self, now: int) -> tuple[AnomalyReport, ...]:
+    def report(self, now: int) -> tuple[AnomalyReport, ...]:
         """Return the anomalies, those not allowed first; before the end only those independent of later reads."""
         merged: dict[tuple[str, str], list[AnomalyCase]] = {}
         for case in self.history.anomalies.cases(now):
-            merged.setdefault((case.name, KINDS[case.name].excuse(case, self.excuses)), []).append(case)
+            merged.setdefault((case.name, KINDS[case.name].excuse(case, self.allowed_anomalies)), []).append(case)
         seen = [
             AnomalyReport(
                 name, sum(case.found for case in cases), bool(why), why,
@@ -681,14 +673,14 @@ class AnomalyChecker:
         cases = self.history.anomalies.cases(now)
         if name:
             return sum(case.found for case in cases if case.name == name)
-        return sum(case.found for case in cases if not KINDS[case.name].excuse(case, self.excuses))
+        return sum(case.found for case in cases if not KINDS[case.name].excuse(case, self.allowed_anomalies))
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return (self.history.save(), self.excuses.save())
+        return (self.history.save(), self.allowed_anomalies.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         listening, in_force = saved
         self.history.load(listening)
-        self.excuses.load(in_force)
+        self.allowed_anomalies.load(in_force)

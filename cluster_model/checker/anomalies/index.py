@@ -29,27 +29,9 @@ class KeyObservations:
     """Observations of one key, as ranges."""
 
     __slots__ = (
-        "_fresh_log",
-        "_fresh_read",
-        "begin",
-        "caught_up",
-        "contested",
-        "duplicated",
-        "empty",
-        "ended",
-        "found_committed",
-        "had_leader",
-        "key",
-        "log",
-        "log_values",
-        "payload",
-        "read",
-        "read_committed",
-        "resent",
-        "seen",
-        "sent",
-        "start",
-        "values",
+        "_fresh_log", "_fresh_read", "begin", "caught_up", "contested", "duplicated", "empty", "ended",
+        "found_committed", "had_leader", "key", "log", "log_values", "payload", "read", "read_committed", "resent",
+        "seen", "sent", "start", "values",
     )  # fmt: skip
 
     def __init__(self, key: str, payload: Payload, empty: Empty, begin: Begin) -> None:
@@ -243,7 +225,7 @@ class KeyObservations:
             load_all(guaranteed),
         )
         self.ended = {outcome: load_all(spans) for outcome, spans in ended}
-        self.seen, self.contested = RangeSet.loaded(seen), RangeSet.loaded(contested)
+        self.seen, self.contested = RangeSet.from_saved(seen), RangeSet.from_saved(contested)
         self.log_values, self.duplicated, self.values = load_all(log_values), load_all(doubles), load_all(values)
         self._fresh_log, self._fresh_read = list(map(list, fresh)), list(map(list, unread))
 
@@ -305,7 +287,7 @@ def _picked(run: Run, log_branch: int, wanted: dict[str, RangeSet]) -> Iterator[
             yield ValueExtent(client, low, high - low, log_branch, offset + low - sequence)
 
 
-class Undecided(NamedTuple):
+class UnresolvedOperation(NamedTuple):
     """A send or transaction with unknown outcome: it is committed once any of its values is read."""
 
     sends: tuple[Send, ...]
@@ -322,7 +304,7 @@ class KeyIndex:
         self.empty: Empty = empty or (lambda *_part: False)
         self.begin: Begin = begin or (lambda _key, _log_branch: UNKNOWN)
         self.keys: dict[str, KeyObservations] = {}
-        self.undecided: list[Undecided] = []
+        self.undecided: list[UnresolvedOperation] = []
         """Sends with unknown outcome whose values may have been read."""
 
     def key(self, name: str) -> KeyObservations:
@@ -336,7 +318,7 @@ class KeyIndex:
         """Look up all new values, and add sends that turned out to be committed to the log."""
         for facts in self.keys.values():
             facts.settle()
-        left: list[Undecided] = []
+        left: list[UnresolvedOperation] = []
         for each in self.undecided:
             if self.committed(each.sends):
                 for send in each.sends:

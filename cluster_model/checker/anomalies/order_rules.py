@@ -44,9 +44,9 @@ class OffsetJumps:
 
     __slots__ = ("_facts", "_waiting", "tally")
 
-    def __init__(self, facts: KeyIndex, tally: AnomalyCounter) -> None:
+    def __init__(self, facts: KeyIndex, counter: AnomalyCounter) -> None:
         self._facts = facts
-        self.tally = tally
+        self.tally = counter
         self._waiting: dict[OffsetJump, tuple[int, int]] = {}
         """Jump → (count, virtual time of the first in microseconds)."""
 
@@ -80,16 +80,16 @@ class OffsetJumps:
                 wanted += count - sum(last - first for first, last in gone)
         return wanted
 
-    def _report(self, tally: AnomalyCounter, step: OffsetJump, count: int, now: int) -> None:
+    def _report(self, counter: AnomalyCounter, step: OffsetJump, count: int, now: int) -> None:
         skipped = self._skipped(step)
         text = f"{step.who} went from offset {step.source} to {step.target} of {step.key}, skipping {skipped} records"
-        tally.count(step.name, step.who, step.key, Example(now, step.source, step.target, text), count, step.manner)
+        counter.count(step.name, step.who, step.key, Example(now, step.source, step.target, text), count, step.manner)
 
-    def decide(self, tally: AnomalyCounter) -> None:
+    def decide(self, counter: AnomalyCounter) -> None:
         """Count the undecided jumps that are now known to skip values."""
         for step, (count, first) in self._waiting.items():
             if self._skipped(step):
-                self._report(tally, step, count, first)
+                self._report(counter, step, count, first)
 
     def forget(self, key: str) -> None:
         """Drop the undecided jumps of a deleted key."""
@@ -131,9 +131,9 @@ class PollOrder:
 
     __slots__ = ("_current", "_gaps", "_last", "_tally")
 
-    def __init__(self, gaps: OffsetJumps, tally: AnomalyCounter) -> None:
+    def __init__(self, gaps: OffsetJumps, counter: AnomalyCounter) -> None:
         self._gaps = gaps
-        self._tally = tally
+        self._tally = counter
         self._last: dict[str, dict[str, Range]] = {}
         """Process → key → (last offset, its log branch)."""
         self._current: dict[str, dict[str, Range]] = {}
@@ -279,7 +279,9 @@ class SendOrder:
         self._chains: dict[_Chain, list[ValueRun]] = {}
         self._unknown: list[_UnknownSend] = []
 
-    def placed(self, process: str, key: str, sequence: int, count: int, offset: int, operation: int, now: int) -> None:
+    def record_offset(
+        self, process: str, key: str, sequence: int, count: int, offset: int, operation: int, now: int
+    ) -> None:
         """Record values that are at ``offset`` by the response to their sender."""
         chain = self._chains.get((process, key))
         if chain is None:
@@ -327,9 +329,9 @@ class SendOrder:
         """Record a send with unknown outcome."""
         self._unknown.append(_UnknownSend(process, send, operation))
 
-    def find(self, tally: AnomalyCounter, now: int) -> None:
+    def find(self, counter: AnomalyCounter, now: int) -> None:
         """Check, at the end, sends with unknown outcome, and neighbours of failed sends."""
-        gaps = OffsetJumps(self._facts, tally)
+        gaps = OffsetJumps(self._facts, counter)
         chains = {where: list(chain) for where, chain in self._chains.items()}
         for each in self._unknown:
             chain = chains.setdefault((each.process, each.send.key), [])
@@ -342,7 +344,7 @@ class SendOrder:
             for one, other in pairwise(chain):
                 if failed.within(one.end, other.start) == [(one.end, other.start)]:
                     self._compare(where, one, other, gaps, now)
-        gaps.decide(tally)
+        gaps.decide(counter)
 
     def _found(self, each: _UnknownSend) -> list[ValueRun]:
         """Return where the values of a send with unknown outcome were observed."""
@@ -406,7 +408,7 @@ class RealtimeLags:
         """(process, key) → (time of the call, last offset) of its newest poll."""
         self._worst: _Worst = {}
 
-    def known(self, key: str, end: int, now: int) -> None:
+    def record_end_offset(self, key: str, end: int, now: int) -> None:
         """Record that offsets below ``end`` are known to exist."""
         ends = self._ends.get(key)
         if ends is None:
@@ -446,14 +448,14 @@ class RealtimeLags:
                 most, at, offset = lag, invoked_us, last
             worst[client] = (count + 1, most, at, offset)
 
-    def find(self, tally: AnomalyCounter) -> None:
+    def find(self, counter: AnomalyCounter) -> None:
         """Count lagging polls, by client and key."""
         worst = dict(self._worst)
         for who, poll in self._newest.items():
             self._count(worst, who, poll)
         for (client, key), (count, most, at, offset) in worst.items():
             text = f"{client} received up to offset {offset} of {key}, {most} us after the next one was known to exist"
-            tally.count(REALTIME_LAG, client, key, Example(at, offset, offset + 1, text), count)
+            counter.count(REALTIME_LAG, client, key, Example(at, offset, offset + 1, text), count)
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
@@ -504,8 +506,8 @@ class RealtimeOrder:
 
     __slots__ = ("_highest_acked", "_pending", "_tally")
 
-    def __init__(self, tally: AnomalyCounter) -> None:
-        self._tally = tally
+    def __init__(self, counter: AnomalyCounter) -> None:
+        self._tally = counter
         self._highest_acked: dict[str, int] = {}
         self._pending: dict[tuple[str, str], _PendingSends] = {}
         """(client, key) → pending sends."""
@@ -543,7 +545,7 @@ class RealtimeOrder:
                 )
                 self._tally.count(REALTIME_ORDER, client, key, Example(now, at, highest + 1, text), late)
 
-    def ended(self, client: str, key: str, sequence: int, count: int) -> None:
+    def record_outcome(self, client: str, key: str, sequence: int, count: int) -> None:
         """Record that sends ended with any other outcome."""
         self._end((client, key), sequence, sequence + count)
 
@@ -584,4 +586,4 @@ class RealtimeOrder:
         for who, waiting, ended in pendings:
             pending = self._pending[who] = _PendingSends()
             pending.waiting.extend(waiting)
-            pending.ended = RangeSet.loaded(ended)
+            pending.ended = RangeSet.from_saved(ended)

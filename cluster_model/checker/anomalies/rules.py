@@ -47,21 +47,21 @@ class ConsumedOffsets:
         for spans in self._received.get((process, key), {}).values():
             spans.remove(start, end)
 
-    def find(self, tally: AnomalyCounter, now: int, only: str = "") -> None:
+    def find(self, counter: AnomalyCounter, now: int, only: str = "") -> None:
         """Count duplicated deliveries per process, of all keys or of one."""
         for process, key in self._received:
             if only not in ("", key):
                 continue
             again = self._received_again.get((process, key), {})
             if self._facts.key(key).duplicated:
-                self._by_value((process, key), again, tally, now)
+                self._by_value((process, key), again, counter, now)
             else:
                 for log_branch, spans in again.items():
                     for low, high in spans.ranges():
                         for run in self._facts.key(key).payload(key, log_branch, low, high):
-                            self._report(tally, (process, key), ValueExtent(*run[1:], log_branch, run[0]), now)
+                            self._report(counter, (process, key), ValueExtent(*run[1:], log_branch, run[0]), now)
 
-    def _by_value(self, owner_key: _Who, again: dict[int, RangeSet], tally: AnomalyCounter, now: int) -> None:
+    def _by_value(self, owner_key: _Who, again: dict[int, RangeSet], counter: AnomalyCounter, now: int) -> None:
         """Count each value once, even if it is at several offsets."""
         process, key = owner_key
         facts = self._facts.key(key)
@@ -80,15 +80,15 @@ class ConsumedOffsets:
                     found.setdefault(value, ValueExtent(*value, 1, place.log_branch, place.offset + index))
                 known[value] = None
         for place in found.values():
-            self._report(tally, (process, key), place, now)
+            self._report(counter, (process, key), place, now)
 
-    def _report(self, tally: AnomalyCounter, owner_key: _Who, place: ValueExtent, now: int) -> None:
+    def _report(self, counter: AnomalyCounter, owner_key: _Who, extent: ValueExtent, now: int) -> None:
         process, key = owner_key
         name = client_of(process)
-        end = place.sequence + place.size
-        text = f"{name} received records {place.sequence} to {end - 1} of {place.client} more than once"
-        example = Example(now, place.offset, place.offset + place.size, text)
-        tally.count(CONSUME_DUP, name, key, example, place.size)
+        end = extent.sequence + extent.size
+        text = f"{name} received records {extent.sequence} to {end - 1} of {extent.client} more than once"
+        example = Example(now, extent.offset, extent.offset + extent.size, text)
+        counter.count(CONSUME_DUP, name, key, example, extent.size)
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
@@ -123,7 +123,7 @@ class ConsumedOffsets:
 ABORTED_READ: Final = "G1a"
 
 
-def find_aborted_reads(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
+def find_aborted_reads(facts: KeyObservations, counter: AnomalyCounter, now: int) -> None:
     """Count values by the client that sent them; those that a read_committed reader received separately."""
     found: dict[str, RangeSet] = {}
     for client, failed in facts.ended[FAIL].items():
@@ -140,7 +140,7 @@ def find_aborted_reads(facts: KeyObservations, tally: AnomalyCounter, now: int) 
         for manner, parts in ((COMMITTED, known.ranges() if known else []), ("", spans.minus(known))):
             for start, end in parts:
                 text = f"records {start} to {end - 1} of {client} were read although their send failed or was aborted"
-                tally.count(ABORTED_READ, client, facts.key, Example(now, -1, -1, text), end - start, manner)
+                counter.count(ABORTED_READ, client, facts.key, Example(now, -1, -1, text), end - start, manner)
 
 
 # duplicate: one value is at two offsets of a key's log.
@@ -158,11 +158,11 @@ def offsets_of_doubles(facts: KeyObservations) -> dict[tuple[str, int], list[int
     return {value: sorted(offsets) for value, offsets in found.items() if len(offsets) > 1}
 
 
-def find_duplicates(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
+def find_duplicates(facts: KeyObservations, counter: AnomalyCounter, now: int) -> None:
     """Count values at several offsets, by the client that sent them."""
     for (client, sequence), offsets in offsets_of_doubles(facts).items():
         text = f"record {sequence} of {client} is at offsets {', '.join(map(str, offsets))}"
-        tally.count(DUPLICATE, client, facts.key, Example(now, offsets[0], offsets[-1] + 1, text))
+        counter.count(DUPLICATE, client, facts.key, Example(now, offsets[0], offsets[-1] + 1, text))
 
 
 # commit-regression and two-owners: contradictions in the commits and assignments of a group's members.
@@ -177,8 +177,8 @@ class GroupChecks:
 
     __slots__ = ("_committed", "_owners", "_tally")
 
-    def __init__(self, tally: AnomalyCounter) -> None:
-        self._tally = tally
+    def __init__(self, counter: AnomalyCounter) -> None:
+        self._tally = counter
         self._committed: dict[tuple[str, str], int] = {}
         self._owners: dict[tuple[str, str], tuple[int, str]] = {}
         """(group, key) → (newest generation with an owner, the owning process)."""
@@ -237,7 +237,7 @@ class GroupChecks:
 INCONSISTENT_OFFSETS: Final = "inconsistent-offsets"
 
 
-def find_inconsistent_offsets(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
+def find_inconsistent_offsets(facts: KeyObservations, counter: AnomalyCounter, now: int) -> None:
     """Count offsets observed with two values, by the client whose value was observed first."""
     for start, end in facts.contested.ranges():
         earliest: dict[int, tuple[str, int, int]] = {}
@@ -251,7 +251,7 @@ def find_inconsistent_offsets(facts: KeyObservations, tally: AnomalyCounter, now
         for offset in sorted(differ):
             (client, sequence, _log_branch), (other, another, _other) = differ[offset]
             text = f"offset {offset} held record {sequence} of {client} and record {another} of {other}"
-            tally.count(INCONSISTENT_OFFSETS, client, facts.key, Example(now, offset, offset + 1, text))
+            counter.count(INCONSISTENT_OFFSETS, client, facts.key, Example(now, offset, offset + 1, text))
 
 
 def _values(facts: KeyObservations, log_branch: int, part: Range) -> list[tuple[int, tuple[str, int]]]:
@@ -273,7 +273,7 @@ def _values(facts: KeyObservations, log_branch: int, part: Range) -> list[tuple[
 LOST_WRITE: Final = "lost-write"
 
 
-def find_lost_writes(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
+def find_lost_writes(facts: KeyObservations, counter: AnomalyCounter, now: int) -> None:
     """Count lost values, by the client that sent them."""
     doubles = offsets_of_doubles(facts)
     bound = _bound(facts, doubles)
@@ -298,7 +298,7 @@ def find_lost_writes(facts: KeyObservations, tally: AnomalyCounter, now: int) ->
                             f"record {sequence + index} of {client}, written at offset {at}, was never read, although "
                             f"offset {bound} was"
                         )
-                        tally.count(LOST_WRITE, client, facts.key, Example(now, at, at + 1, text))
+                        counter.count(LOST_WRITE, client, facts.key, Example(now, at, at + 1, text))
 
 
 def _is_lost(facts: KeyObservations, value: tuple[str, int]) -> bool:
@@ -362,12 +362,12 @@ def _first_in(
 PHANTOM: Final = "phantom"
 
 
-def find_phantoms(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
+def find_phantoms(facts: KeyObservations, counter: AnomalyCounter, now: int) -> None:
     """Count phantom values, by the client that they name as their sender."""
     for client, read in facts.log_values.items():
         for start, end in read.minus(facts.sent.get(client)):
             text = f"records {start} to {end - 1} of {client} were read, but it has sent none of these"
-            tally.count(PHANTOM, client, facts.key, Example(now, -1, -1, text), end - start)
+            counter.count(PHANTOM, client, facts.key, Example(now, -1, -1, text), end - start)
 
 
 # precommitted-read: one operation both sends a value and reads it, before its send can have been committed.
@@ -376,7 +376,7 @@ def find_phantoms(facts: KeyObservations, tally: AnomalyCounter, now: int) -> No
 PRECOMMITTED_READ: Final = "precommitted-read"
 
 
-def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: AnomalyCounter) -> None:
+def find_precommitted_reads(op: Op, payload: Payload, manner: str, counter: AnomalyCounter) -> None:
     """Count values that an operation both sent and read, by its client."""
     for key in dict.fromkeys(send.key for send in op.sends):
         found: dict[str, RangeSet] = {}
@@ -392,7 +392,7 @@ def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: Anomal
         for spans in found.values():
             text = f"{client_of(op.process)} sent {spans.size} records to {key} and read them in one operation"
             example = Example(op.time_us, -1, -1, text)
-            tally.count(PRECOMMITTED_READ, client_of(op.process), key, example, spans.size, manner)
+            counter.count(PRECOMMITTED_READ, client_of(op.process), key, example, spans.size, manner)
 
 
 # unseen: a value whose send was ok and that no successful poll has returned.
@@ -415,9 +415,9 @@ def unread(facts: KeyObservations) -> dict[str, RangeSet]:
     return found
 
 
-def find_unseen_writes(facts: KeyObservations, tally: AnomalyCounter, now: int) -> None:
+def find_unseen_writes(facts: KeyObservations, counter: AnomalyCounter, now: int) -> None:
     """Count unread values, by the client that sent them."""
     for client, spans in unread(facts).items():
         for start, end in spans.ranges():
             text = f"records {start} to {end - 1} of {client} were acknowledged but returned by no poll"
-            tally.count(UNSEEN, client, facts.key, Example(now, -1, -1, text), end - start)
+            counter.count(UNSEEN, client, facts.key, Example(now, -1, -1, text), end - start)

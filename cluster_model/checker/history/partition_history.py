@@ -132,7 +132,7 @@ class MissingRecordsIndex:
                 return each
         return None
 
-    def kept(self, partition: str) -> list[MissingRecords]:
+    def of_partition(self, partition: str) -> list[MissingRecords]:
         """Return all entries of a partition, in the order in which the records went missing."""
         return self._kept.get(partition, [])
 
@@ -228,24 +228,9 @@ class ClusterHistory:
     """History of the rare events of one cluster, by partition where an event concerns one."""
 
     __slots__ = (
-        "_cluster_state",
-        "_cuts",
-        "_damages",
-        "_early_joins",
-        "_elections",
-        "_isr_removals",
-        "_isrs",
-        "_leaders",
-        "_previous_isr",
-        "_removed",
-        "_saved",
-        "_snapshots",
-        "_unclean",
-        "acked_in",
-        "fault_records",
-        "missing_records",
-        "moment",
-        "trigger",
+        "_cluster_state", "_cuts", "_damages", "_early_joins", "_elections", "_isr_removals", "_isrs", "_leaders",
+        "_previous_isr", "_removed", "_saved", "_snapshots", "_unclean", "acked_in", "fault_records", "missing_records",
+        "moment", "trigger",
     )  # fmt: skip
 
     def __init__(self, cluster_state: ClusterState) -> None:

@@ -33,10 +33,10 @@ from cluster_model.protocol.versions import Profile, modes_of
 from cluster_model.util.ranges import subtract
 
 EXCUSING_EVENTS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)
-"""Rare events that :class:`Excuses` handles."""
+"""Rare events that :class:`AllowedLosses` handles."""
 
 
-class Excuses:
+class AllowedLosses:
     """Allowed losses by partition: up to which leader epoch, and which replicas have lost records."""
 
     __slots__ = (
@@ -376,13 +376,13 @@ class Registrations(Protocol):
 class InvariantContext:
     """Context that all invariants of one cluster share; it counts and emits violations."""
 
-    __slots__ = ("_emit", "_reported", "cluster_state", "excuses", "plane", "unexpected", "violations")
+    __slots__ = ("_emit", "_reported", "allowed_losses", "cluster_state", "plane", "unexpected", "violations")
 
     def __init__(self, cluster_state: ClusterState, emit: Callable[[Event], None], plane: Registrations | None) -> None:
         """``plane`` is None with manual steps, where there is no control plane."""
         self.cluster_state = cluster_state
         self.plane = plane
-        self.excuses = Excuses(cluster_state)
+        self.allowed_losses = AllowedLosses(cluster_state)
         self._emit = emit
         self._reported: dict[tuple[str, str, str, int, int], None] = {}
         self.violations: dict[str, int] = {}
@@ -393,9 +393,9 @@ class InvariantContext:
     def circumstances(self, partition: str, epoch: int) -> tuple[str, ...]:
         """Return the circumstances that may have affected records of a leader epoch, such as a crash with losses."""
         found = (
-            (LOSSY, self.excuses.lossy(partition, epoch)),
-            (EARLY_JOIN, self.excuses.joined_early(partition, epoch)),
-            (LEADER_LACKS_EPOCH, self.excuses.truncated_for_unknown_epoch(partition, epoch)),
+            (LOSSY, self.allowed_losses.lossy(partition, epoch)),
+            (EARLY_JOIN, self.allowed_losses.joined_early(partition, epoch)),
+            (LEADER_LACKS_EPOCH, self.allowed_losses.truncated_for_unknown_epoch(partition, epoch)),
         )
         return tuple(name for name, holds in found if holds)
 
@@ -436,14 +436,14 @@ class InvariantContext:
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         tables = (self.violations, self.unexpected)
-        return (tuple(self._reported), *(tuple(table.items()) for table in tables), self.excuses.save())
+        return (tuple(self._reported), *(tuple(table.items()) for table in tables), self.allowed_losses.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        reported, violations, unexpected, excuses = saved
+        reported, violations, unexpected, allowed_losses = saved
         self._reported = dict.fromkeys(reported)
         self.violations, self.unexpected = dict(violations), dict(unexpected)
-        self.excuses.load(excuses)
+        self.allowed_losses.load(allowed_losses)
 
 
 EventHandlers = dict[type[TraceEvent], Callable[[Any], None]]

@@ -70,7 +70,7 @@ class AcksAllDurability(Invariant):
         if event.acks >= 0:
             return
         leader = self.cluster_state.records[event.partition].leader
-        if self.context.excuses.lacks_lost_records(event.partition, leader):
+        if self.context.allowed_losses.lacks_lost_records(event.partition, leader):
             replica = self.cluster_state.replicas[event.partition][leader]
             if replica.leadership is None:
                 self._pending[event.partition] = (*self._pending.get(event.partition, ()), event)
@@ -97,7 +97,7 @@ class AcksAllDurability(Invariant):
             leader = self.cluster_state.records[partition].leader
             if leader not in self.cluster_state.replicas[partition]:
                 continue
-            if self.context.plane is None or self.context.excuses.has_reregistered(partition, leader):
+            if self.context.plane is None or self.context.allowed_losses.has_reregistered(partition, leader):
                 self._lacks(partition, leader)
 
     def forget(self, partition: str) -> None:
@@ -114,8 +114,8 @@ class AcksAllDurability(Invariant):
 
     def _check(self, event: RecordsMissing) -> None:
         partition = event.partition
-        excuses, start, end = self.context.excuses, event.log_offset, event.log_offset + event.count
-        if excuses.covers(partition, event.leader_epoch) or excuses.damaged(partition, start, end):
+        allowed_losses, start, end = self.context.allowed_losses, event.log_offset, event.log_offset + event.count
+        if allowed_losses.covers(partition, event.leader_epoch) or allowed_losses.damaged(partition, start, end):
             return
         detail = f"records acknowledged with acks=all are missing from offset {start} on"
         leader = self.cluster_state.records[partition].leader
@@ -160,7 +160,7 @@ class AcksOneBounded(Invariant):
         super().__init__(context)
         self._lost: dict[str, list[Lost]] = {}
 
-    def lost(self, partition: str) -> tuple[Lost, ...]:
+    def lost_ranges(self, partition: str) -> tuple[Lost, ...]:
         """Return the ranges acknowledged with acks=1 that went missing, with their epochs.
 
         Adjacent ranges are merged, and the last :data:`RANGES_KEPT` are kept.
@@ -242,13 +242,13 @@ class Completeness(Invariant):
     def leaders(self, partition: str) -> list[Replica]:
         """Return the replicas that consider themselves leader, except those whose losses are allowed."""
         topic_id = self.cluster_state.records[partition].topic_id
-        excuses = self.context.excuses
+        allowed_losses = self.context.allowed_losses
         return [
             each
             for each in self.cluster_state.replicas[partition].values()
             if each.leadership is not None
             and each.topic_id == topic_id
-            and not excuses.covers(partition, each.leader_epoch)
+            and not allowed_losses.covers(partition, each.leader_epoch)
         ]
 
     def compare(self, partition: str, leader: Replica, members: Iterable[int], member_text: str, now: int) -> None:
@@ -256,12 +256,12 @@ class Completeness(Invariant):
 
         A member that stays behind lacks another offset each time, so it is reported once per leader epoch.
         """
-        replicas, excuses = self.cluster_state.replicas[partition], self.context.excuses
+        replicas, allowed_losses = self.cluster_state.replicas[partition], self.context.allowed_losses
         for broker in members:
             member = replicas.get(broker)  # A new partition's replica may not exist yet.
             if member is None or member is leader or member.topic_id != leader.topic_id:
                 continue
-            if excuses.lacks_lost_records(partition, broker):
+            if allowed_losses.lacks_lost_records(partition, broker):
                 continue
             offset = _lacks(member, leader)
             if offset >= 0:
@@ -324,8 +324,8 @@ class UncleanExclusion(Invariant):
     def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged | BecameLeader) -> None:
         if isinstance(event, LeaderElected) and not event.clean:
             return
-        excuses, name = self.context.excuses, event.partition
-        if excuses.any_lacks_lost_records_in(name):
+        allowed_losses, name = self.context.allowed_losses, event.partition
+        if allowed_losses.any_lacks_lost_records_in(name):
             for broker in self.cluster_state.records[name].assignment:
                 self._check_replica(name, broker, event.at_us)
 
@@ -334,7 +334,7 @@ class UncleanExclusion(Invariant):
             self._check_replica(name, event.broker, event.at_us)
 
     def _check_replica(self, name: str, broker: int, now: int) -> None:
-        if self.context.plane is None or not self.context.excuses.has_reregistered(name, broker):
+        if self.context.plane is None or not self.context.allowed_losses.has_reregistered(name, broker):
             return
         state = self.cluster_state.records[name].state
         replica = self.cluster_state.replicas[name].get(broker)

@@ -88,7 +88,7 @@ class StableReads(Invariant):
         record = self.cluster_state.records.get(partition)
         if record is None or epoch_branch.topic_id != record.topic_id:
             return
-        if self.context.excuses.covers(partition, epoch_branch.epoch):
+        if self.context.allowed_losses.covers(partition, epoch_branch.epoch):
             return
         start, end, exposed = event.log_offset, event.end_offset, self.ends.get(partition, 0)
         if end > exposed:
@@ -124,7 +124,7 @@ class StableReads(Invariant):
         if leader is None or partition not in self._exposed:
             return
         if isinstance(event, LeaderElected):
-            if self.context.excuses.lacks_lost_records(partition, leader.broker):
+            if self.context.allowed_losses.lacks_lost_records(partition, leader.broker):
                 return  # It may be fenced before it is back to lead.
         elif event.broker != leader.broker:
             return
@@ -153,7 +153,7 @@ class StableReads(Invariant):
             return False
         start, log_branch = missing
         epoch = self.cluster_state.epoch_branches[partition].by_id[log_branch].epoch
-        if not self.context.excuses.covers(partition, epoch):
+        if not self.context.allowed_losses.covers(partition, epoch):
             difference = "holds a different record" if start < leader.log.leo else "holds no record"
             detail = (
                 f"offsets up to {end - 1} had been exposed, but leader {leader.broker} {difference} at offset {start} "
@@ -268,7 +268,7 @@ class HwWithin(Invariant):
             self._report_decrease(event.partition, event.broker, event.hw, event.leader_epoch, event.at_us)
 
     def _is_crash(self, event: Truncated) -> bool:
-        return self.context.excuses.lacks_lost_records(event.partition, event.broker)
+        return self.context.allowed_losses.lacks_lost_records(event.partition, event.broker)
 
     def _report_decrease(self, partition: str, broker: int, hw: int, epoch: int, now: int) -> None:
         before = self.hws[partition][broker]
@@ -305,7 +305,7 @@ TRUE_HW: Final = InvariantDefinition(
 )
 
 
-class TrueHw(Invariant):
+class TrueHwMonotone(Invariant):
     """Invariant true-hw-monotone, checked at every HW advance of the committed leader and when it starts to lead."""
 
     __slots__ = ("epochs", "highest")
@@ -345,7 +345,7 @@ class TrueHw(Invariant):
             return
         before, epoch = self.highest[partition], self.epochs[partition]
         self.highest[partition], self.epochs[partition] = hw, leader.leader_epoch
-        if self.context.excuses.covers(partition, epoch):
+        if self.context.allowed_losses.covers(partition, epoch):
             return
         detail = (
             f"broker {leader.broker} leads epoch {leader.leader_epoch} with HW {hw}, at or above the start offset "

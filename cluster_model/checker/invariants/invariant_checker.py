@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
     EXCUSING_EVENTS,
-    Excuses,
+    AllowedLosses,
     HwHandler,
     Invariant,
     InvariantContext,
@@ -21,9 +21,9 @@ from cluster_model.checker.invariants.durability import (
     WeakIsr,
 )
 from cluster_model.checker.invariants.epochs import EpochMonotonicity, SingleLeader, ZombieFencing
-from cluster_model.checker.invariants.high_watermark import HwWithin, StableReads, TrueHw
+from cluster_model.checker.invariants.high_watermark import HwWithin, StableReads, TrueHwMonotone
 from cluster_model.checker.invariants.isr import IsrEligibility, LeaderInIsr, MaximalIsr, MinIsr, RecoveryBarrier
-from cluster_model.checker.invariants.log import KeepsNewest, LogBounds, LogMatching
+from cluster_model.checker.invariants.log import CompactionKeepsNewest, LogBounds, LogMatching
 from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.protocol.events import (
     Appended,
@@ -49,7 +49,9 @@ class HighWatermarkCheck:
 
     __slots__ = ("_reads", "_replicas", "_true_hw", "_within")
 
-    def __init__(self, cluster_state: ClusterState, within: HwWithin, reads: StableReads, true_hw: TrueHw) -> None:
+    def __init__(
+        self, cluster_state: ClusterState, within: HwWithin, reads: StableReads, true_hw: TrueHwMonotone
+    ) -> None:
         self._replicas = cluster_state.replicas
         self._within = within
         self._reads = reads
@@ -93,7 +95,7 @@ class HighWatermarkCheck:
 PROPERTIES: Final[tuple[type[Invariant], ...]] = (
     LogMatching, LeaderCompleteness, WeakIsr, AcksAllDurability, AcksOneBounded, LogBounds, SingleLeader, LeaderInIsr,
     EpochMonotonicity, HwWithin, StableReads, MaximalIsr, IsrEligibility, RecoveryBarrier, ZombieFencing, MinIsr,
-    UncleanExclusion, TrueHw, KeepsNewest,
+    UncleanExclusion, TrueHwMonotone, CompactionKeepsNewest,
 )  # fmt: skip
 
 DEFINITIONS: Final[dict[str, InvariantDefinition]] = {each.definition.name: each.definition for each in PROPERTIES}
@@ -107,16 +109,8 @@ class InvariantChecker:
     """All invariants of one cluster. ``violations`` and ``unexpected`` count by name."""
 
     __slots__ = (
-        "_appended",
-        "_cluster_state",
-        "_context",
-        "_deleted",
-        "_fast_check",
-        "_handlers",
-        "_hw_handlers",
-        "min_isr",
-        "properties",
-        "read",
+        "_appended", "_cluster_state", "_context", "_deleted", "_fast_check", "_handlers", "_hw_handlers", "min_isr",
+        "properties", "read",
     )  # fmt: skip
 
     def __init__(
@@ -142,7 +136,7 @@ class InvariantChecker:
         self.min_isr.use_previous_hw_of(within)
         self.read: Callable[[RecordsRead], None] = reads.read
         """Handler of records that a consumer received."""
-        true_hw = _find(TrueHw, self.properties)
+        true_hw = _find(TrueHwMonotone, self.properties)
         self._hw_handlers: tuple[HwHandler, ...] = (
             _find(LogBounds, self.properties).hw_advanced, self.min_isr.hw_advanced, within.hw_advanced,
             reads.hw_advanced, true_hw.hw_advanced,
@@ -160,9 +154,9 @@ class InvariantChecker:
         return self._context.unexpected
 
     @property
-    def excuses(self) -> Excuses:
+    def allowed_losses(self) -> AllowedLosses:
         """Allowed losses, by partition."""
-        return self._context.excuses
+        return self._context.allowed_losses
 
     def appended(self, event: Appended) -> None:
         """Handle an append by a leader."""
@@ -182,8 +176,8 @@ class InvariantChecker:
             if not fast_check.agree(replica, record.state):
                 for each in self.properties.values():
                     each.logs_differ(partition, event.at_us)
-        if self._context.excuses.any_lacks_lost_records:
-            self._context.excuses.after(event)
+        if self._context.allowed_losses.any_lacks_lost_records:
+            self._context.allowed_losses.after(event)
 
     def out_of_bounds(self, now: int, replica: Replica) -> None:
         """Handle a follower whose HW or LEO moved so that its HW is outside its log."""
@@ -206,10 +200,10 @@ class InvariantChecker:
             and self._is_stale(event.partition, event.broker)
         ):
             return
-        self._context.excuses.before(event)
+        self._context.allowed_losses.before(event)
         for handler in handlers:
             handler(event)
-        self._context.excuses.after(event)
+        self._context.allowed_losses.after(event)
 
     def close(self) -> None:
         """End the session: check what was pending."""
@@ -221,7 +215,7 @@ class InvariantChecker:
 
     def _forget(self, partition: str) -> None:
         self._deleted[partition] = None
-        self._context.excuses.forget(partition)
+        self._context.allowed_losses.forget(partition)
         for each in self.properties.values():
             each.forget(partition)
 

@@ -230,7 +230,7 @@ VALUE: Final = -1
 """Used instead of a batch's base offset: the record is a value, not a tombstone."""
 
 
-class KeepsNewest(Invariant):
+class CompactionKeepsNewest(Invariant):
     """Invariant compaction-keeps-newest, checked after every pass that removed records against the log before it."""
 
     __slots__ = ()
@@ -269,7 +269,7 @@ class KeepsNewest(Invariant):
 
 def _first_taken(before: CompactionOverlay, after: CompactionOverlay) -> int:
     """Return the first offset that a pass removed, -1 for none."""
-    return next((low for start, end in after.holes for low, _high in before.left(start, end)), -1)
+    return next((low for start, end in after.holes for low, _high in before.remaining(start, end)), -1)
 
 
 def _newest(log: ReplicaLog, before: CompactionOverlay, start: int, stable: int) -> dict[Key, tuple[int, int]]:
@@ -279,7 +279,7 @@ def _newest(log: ReplicaLog, before: CompactionOverlay, start: int, stable: int)
     """
     newest: dict[Key, tuple[int, int]] = {}
     for _epoch_branch, batch, low, high in log.batches_between(start, stable):
-        parts = before.left(low, high)
+        parts = before.remaining(low, high)
         if not parts or batch.kind >= ABORT or (batch.kind and log.transactions.is_aborted(batch)):
             continue
         keys, deletes = keys_of(log.epoch_branches.keys, batch)

@@ -71,7 +71,7 @@ class ClientPartitionOutcomes:
         return (tuple([each.save() for each in (*self.ranges, self.decided, self.blind)]), tuple(self.unnumbered))
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...], totals: list[int]) -> "ClientPartitionOutcomes":
+    def from_saved(cls, saved: tuple[Any, ...], totals: list[int]) -> "ClientPartitionOutcomes":
         """Restore a state that :meth:`save` returned."""
         account = cls(totals)
         sets, unnumbered = saved
@@ -237,7 +237,8 @@ class DeliveryTracker:
         self.totals = {client: list(counts) for client, counts in totals}
         self._accounts = {
             client: {
-                partition: ClientPartitionOutcomes.loaded(state, self.totals[client]) for partition, state in accounts
+                partition: ClientPartitionOutcomes.from_saved(state, self.totals[client])
+                for partition, state in accounts
             }
             for client, accounts in table
         }
@@ -272,7 +273,7 @@ class TransactionOutcomes:
         """Drop the state of a deleted partition."""
         self._aborted = {key: known for key, known in self._aborted.items() if key[1] != event.partition}
 
-    def undone(self, client: str | None = None) -> int:
+    def acked_aborted(self, client: str | None = None) -> int:
         """Return the number of acknowledged records of transactions that are aborted in the leader's log."""
         return sum(
             _overlap(self._acked_in(partition, log_branch), start, end)
@@ -280,7 +281,7 @@ class TransactionOutcomes:
             if not committed and client in (None, batch.client)
         )
 
-    def leaked(self, client: str | None = None) -> int:
+    def aborted_committed(self, client: str | None = None) -> int:
         """Return the number of aborted records of transactions that are committed in the leader's log."""
         return sum(
             _overlap(self._aborted[batch.client, partition].ranges(), batch.sequence, batch.sequence + batch.records)
@@ -289,7 +290,7 @@ class TransactionOutcomes:
         )
 
     def contradicted(self) -> Iterator[tuple[str, int, Batch, int, int, bool]]:
-        """Yield what :meth:`undone` and :meth:`leaked` count: (partition, log branch, batch, start, end, committed)."""
+        """Yield (partition, log branch, batch, start, end, committed) of transactions with a wrong outcome."""
         for partition, log_branch, batch, start, end, committed in self._ended():
             if not committed:
                 known = self._acked_in(partition, log_branch)

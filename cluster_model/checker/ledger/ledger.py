@@ -345,19 +345,8 @@ class Ledger:
     """Outcomes of records by client and acknowledged records by partition, final after :meth:`close`."""
 
     __slots__ = (
-        "_acked",
-        "_causes",
-        "_closed",
-        "_cluster_state",
-        "_emit",
-        "_history",
-        "_missing",
-        "_suspects",
-        "ack_isrs",
-        "deletions",
-        "deliveries",
-        "exposed",
-        "repeats",
+        "_acked", "_causes", "_closed", "_cluster_state", "_emit", "_history", "_missing", "_suspects", "ack_isrs",
+        "deletions", "deliveries", "exposed", "repeats",
     )  # fmt: skip
 
     def __init__(self, cluster_state: ClusterState, history: ClusterHistory, emit: Callable[[Event], None]) -> None:
@@ -422,7 +411,7 @@ class Ledger:
         if not self.deletions.is_deleted(event.partition, epoch_branch):
             self._note_isr(event.partition, epoch_branch.id, event.log_offset, event.log_offset + event.count)
 
-    def placed(self, event: Appended) -> None:
+    def on_unacknowledged_append(self, event: Appended) -> None:
         """Record that acks=0 records reached a leader's log, which identifies them from now on."""
         self.deliveries.arrived(event.client, event.partition, event.sequence, event.count)
         epoch_branch = self._cluster_state.replicas[event.partition][event.broker].log.branch_at(event.log_offset)

@@ -112,14 +112,14 @@ class LivenessChecker:
         "_of_partition",
         "_reported",
         "_since",
+        "context",
         "next_us",
         "overdue",
         "pending_liveness",
-        "sight",
     )
 
     def __init__(self, context: LivenessContext, emit: Callable[[Event], None]) -> None:
-        self.sight = context
+        self.context = context
         self._emit = emit
         self._failed = FailedFetchers()
         self._of_cluster: dict[str, ClusterProperty] = {
@@ -165,17 +165,17 @@ class LivenessChecker:
                 self.check(at_us)
             return
         self._idle.clear()
-        self.sight.disturbances.observe(event)
+        self.context.disturbances.observe(event)
         if isinstance(event, _DECISIONS):
             self._decided[event.partition] = at_us
         elif isinstance(event, TopicConfigChanged):
-            self._decided = dict.fromkeys(self.sight.cluster_state.records, at_us)
+            self._decided = dict.fromkeys(self.context.cluster_state.records, at_us)
         if isinstance(event, IsrChanged):
             self._rejoined(event)
         elif isinstance(event, PartitionDeleted):
             self._failed.forget(event.partition)
             self._decided.pop(event.partition, None)
-            self.sight.hw_moved.pop(event.partition, None)
+            self.context.hw_moved.pop(event.partition, None)
         if at_us >= self._next_rare_us:
             self.check(at_us)
         else:
@@ -183,7 +183,7 @@ class LivenessChecker:
 
     def hw_advanced(self, event: HwAdvanced) -> None:
         """Handle an HW advance of a leader."""
-        self.sight.hw_moved[event.partition] = event.at_us
+        self.context.hw_moved[event.partition] = event.at_us
         if event.at_us >= self.next_us:
             self.check(event.at_us)
 
@@ -200,7 +200,7 @@ class LivenessChecker:
 
     def check(self, now: int) -> list[PendingLiveness]:
         """Check all properties, report overdue obligations, and return those whose deadline has not passed."""
-        self.sight.update(now)
+        self.context.update(now)
         seen: dict[tuple[Any, ...], int] = {}
         overdue: list[tuple[tuple[Any, ...], PendingObligation, int]] = []
         open_yet: list[PendingLiveness] = []
@@ -224,7 +224,7 @@ class LivenessChecker:
                     open_yet.append(
                         PendingLiveness(name, obligation.partition, obligation.broker, now - since, remaining_us)
                     )
-        watchful = self._failed or self.sight.disturbances.is_disturbed(now)
+        watchful = self._failed or self.context.disturbances.is_disturbed(now)
         falls_due_us = min(
             [each.remaining_us for each in open_yet if each.remaining_us >= 0], default=MAX_CHECK_INTERVAL_US
         )
@@ -251,31 +251,31 @@ class LivenessChecker:
         return open_yet
 
     def _counts_from(self, name: str, obligation: PendingObligation, since: int) -> int:
-        calm = self.sight.disturbances.undisturbed_since(
+        calm = self.context.disturbances.undisturbed_since(
             obligation.scope, obligation.grace_us, processes_too=name != _WITHOUT_GRACE
         )  # fmt: skip
         return max(since, calm) if obligation.bound_us else since
 
     def _pending(self) -> Iterator[tuple[str, PendingObligation]]:
-        context = self.sight
+        context = self.context
         for name, of_cluster in self._of_cluster.items():
             for obligation in of_cluster(context):
                 yield name, obligation
-        for partition in context.cluster_state.records:
-            scene = self._idle_state(partition)
-            if scene is None:
-                scene = partition_context(context, partition)
-                if scene.leader is None or not _is_idle(scene) or self._failed.watches(partition):
-                    yield from self._pending_of(scene)
+        for name in context.cluster_state.records:
+            partition = self._idle_state(name)
+            if partition is None:
+                partition = partition_context(context, name)
+                if partition.leader is None or not _is_idle(partition) or self._failed.watches(name):
+                    yield from self._pending_of(partition)
                     continue
-                self._idle[partition] = (scene, scene.leader, scene.leader.log.leo)
-            if scene.state.leader != scene.state.replicas[0]:
-                for obligation in properties.find_unpreferred_leaders(context, scene):
+                self._idle[name] = (partition, partition.leader, partition.leader.log.leo)
+            if partition.state.leader != partition.state.replicas[0]:
+                for obligation in properties.find_unpreferred_leaders(context, partition):
                     yield properties.PREFERRED_LEADER.name, obligation
 
-    def _pending_of(self, scene: PartitionContext) -> Iterator[tuple[str, PendingObligation]]:
+    def _pending_of(self, partition: PartitionContext) -> Iterator[tuple[str, PendingObligation]]:
         for name, of_partition in self._of_partition.items():
-            for obligation in of_partition(self.sight, scene):
+            for obligation in of_partition(self.context, partition):
                 yield name, obligation
 
     def count(self, name: str | None = None, *, unexpected: bool = False) -> int:
@@ -289,11 +289,12 @@ class LivenessChecker:
         known = self._idle.get(partition)
         if known is None:
             return None
-        scene, leader, leo = known
+        partition_state, leader, leo = known
         unchanged = (
-            leader.log.leo == leo == leader.hw and scene.state is self.sight.cluster_state.records[partition].state
+            leader.log.leo == leo == leader.hw
+            and partition_state.state is self.context.cluster_state.records[partition].state
         )
-        return scene if unchanged else None
+        return partition_state if unchanged else None
 
     def close(self, now: int) -> None:
         """End the session: check a last time and set :attr:`pending_liveness`."""
@@ -308,10 +309,10 @@ class LivenessChecker:
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
-            self.sight.disturbances.save(), self._failed.save(), tuple(self._since.items()), tuple(self._reported),
+            self.context.disturbances.save(), self._failed.save(), tuple(self._since.items()), tuple(self._reported),
             (self.next_us, self._next_rare_us), tuple(self.overdue.items()), tuple(self._known.items()),
             tuple(self._decided.items()),
-            tuple(self.sight.hw_moved.items()),
+            tuple(self.context.hw_moved.items()),
             self.pending_liveness,
         )  # fmt: skip
 
@@ -320,20 +321,20 @@ class LivenessChecker:
         disturbances, failed, since, reported, (self.next_us, self._next_rare_us), overdue, *tables = saved
         known, decided, moved, self.pending_liveness = tables
         self._idle.clear()
-        self.sight.disturbances.load(disturbances)
+        self.context.disturbances.load(disturbances)
         self._failed.load(failed)
         self._since, self._reported = dict(since), dict.fromkeys(reported)
         self.overdue, self._known = dict(overdue), dict(known)
-        self._decided, self.sight.hw_moved = dict(decided), dict(moved)
+        self._decided, self.context.hw_moved = dict(decided), dict(moved)
 
 
-def _is_idle(scene: PartitionContext) -> bool:
+def _is_idle(partition: PartitionContext) -> bool:
     """Return whether only the preferred-leader property can be pending: all replicas in sync and caught up."""
-    state, leader = scene.state, scene.leader
+    state, leader = partition.state, partition.leader
     if leader is None or len(state.isr) != len(state.replicas):
         return False
     log, hw = leader.log, leader.hw
-    if hw != log.leo or scene.leadership.pending is not None or len(scene.replicas) != len(state.replicas):
+    if hw != log.leo or partition.leadership.pending is not None or len(partition.replicas) != len(state.replicas):
         return False
     return all(
         replica is leader
@@ -343,5 +344,5 @@ def _is_idle(scene: PartitionContext) -> bool:
             and replica.log.epochs.entries == log.epochs.entries
             and (replica.following is None or not replica.following.failed)
         )
-        for replica in scene.replicas.values()
+        for replica in partition.replicas.values()
     )

@@ -199,7 +199,7 @@ class PendingObligation(NamedTuple):
 class PartitionProperty(Protocol):
     """A liveness property of single partitions."""
 
-    def __call__(self, context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+    def __call__(self, context: LivenessContext, partition: PartitionContext) -> Iterator[PendingObligation]:
         """Yield the pending obligations of a partition."""
 
 

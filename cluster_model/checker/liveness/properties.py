@@ -55,12 +55,12 @@ class FailedFetchers:
         self._failed: dict[tuple[str, int], _Failure] = {}
         """(partition, broker) → the failure."""
 
-    def find(self, context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+    def find(self, context: LivenessContext, partition: PartitionContext) -> Iterator[PendingObligation]:
         """Yield an obligation for each follower that failed in an old epoch, or resumed without a newer one."""
         if not context.cluster_state.profile.kip_320:
             return
-        for broker, replica in scene.followers():
-            following, key = replica.following, (scene.name, broker)
+        for broker, replica in partition.followers():
+            following, key = replica.following, (partition.name, broker)
             if following is not None and following.failed:
                 life = context.disturbances.incarnation_of(broker)
                 epoch = replica.leader_epoch
@@ -72,15 +72,15 @@ class FailedFetchers:
                 elif context.now > failure.last_us:
                     failure = failure._replace(stood=True)
                 self._failed[key] = failure
-                yield from self._not_resumed(context, scene, replica, failure.first)
+                yield from self._not_resumed(context, partition, replica, failure.first)
             elif key in self._failed:
-                yield from self._resumed_early(context, scene, replica, self._failed[key])
+                yield from self._resumed_early(context, partition, replica, self._failed[key])
                 del self._failed[key]
 
     def _not_resumed(
-        self, context: LivenessContext, scene: PartitionContext, replica: Replica, since: int
+        self, context: LivenessContext, partition: PartitionContext, replica: Replica, since: int
     ) -> Iterator[PendingObligation]:
-        state, leader, broker = scene.state, scene.leader, replica.broker
+        state, leader, broker = partition.state, partition.leader, replica.broker
         if (
             leader is None
             or since >= state.leader_epoch
@@ -91,19 +91,19 @@ class FailedFetchers:
         if leader.log.log_start > replica.hw:
             return  # It failed because of records that it may not delete, and will fail again.
         yield PendingObligation(
-            scene.name, broker, (since, state.leader_epoch), context.with_plane(broker), context.bounds.informed_us,
+            partition.name, broker, (since, state.leader_epoch), context.with_plane(broker), context.bounds.informed_us,
             context.bounds.silence_us, "broker {} has not fetched since epoch {}, although leader {} has epoch {}",
             (broker, since, state.leader, state.leader_epoch),
         )  # fmt: skip
 
     def _resumed_early(
-        self, context: LivenessContext, scene: PartitionContext, replica: Replica, failure: _Failure
+        self, context: LivenessContext, partition: PartitionContext, replica: Replica, failure: _Failure
     ) -> Iterator[PendingObligation]:
         last, life = failure.last, context.disturbances.incarnation_of(replica.broker)
         if replica.following is None or (last, failure.life) != (replica.leader_epoch, life) or not failure.stood:
             return
         yield PendingObligation(
-            scene.name, replica.broker, ("by itself", last), (), 0, 0,
+            partition.name, replica.broker, ("by itself", last), (), 0, 0,
             "broker {} marked it failed in epoch {} and fetches again without a newer epoch", (replica.broker, last),
         )  # fmt: skip
 
@@ -188,27 +188,27 @@ ALTER_PARTITION: Final = LivenessProperty(
 )
 
 
-def find_undecided_proposals(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+def find_undecided_proposals(context: LivenessContext, partition: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for a leader with a pending ISR proposal."""
-    state, leader = scene.state, scene.leader
+    state, leader = partition.state, partition.leader
     if leader is None or context.controller == NO_LEADER:
         return
-    pending = scene.leadership.pending
+    pending = partition.leadership.pending
     if pending is None:
         return
     token = (state.leader_epoch, leader.partition_epoch, state.partition_epoch, pending)
     yield PendingObligation(
-        scene.name, state.leader, token, context.with_plane(*{state.leader: None, **dict.fromkeys(pending)}),
+        partition.name, state.leader, token, context.with_plane(*{state.leader: None, **dict.fromkeys(pending)}),
         context.bounds.proposal_us, context.bounds.silence_us,
         "leader {} proposed ISR {} and is still waiting for a response", (state.leader, list(pending)),
-        _explain_known_retry(context, scene),
+        _explain_known_retry(context, partition),
     )  # fmt: skip
 
 
-def _explain_known_retry(context: LivenessContext, scene: PartitionContext) -> str:
+def _explain_known_retry(context: LivenessContext, partition: PartitionContext) -> str:
     """Return why a proposal may stay pending: a ZooKeeper-mode controller rejects the retry after a lost response."""
-    profile, leader = context.cluster_state.profile, scene.leader
-    if profile.kraft or leader is None or leader.partition_epoch >= scene.state.partition_epoch:
+    profile, leader = context.cluster_state.profile, partition.leader
+    if profile.kraft or leader is None or leader.partition_epoch >= partition.state.partition_epoch:
         return ""
     return (
         f"known for {profile.name}: the retry of a proposal whose response was lost fails with INVALID_UPDATE_VERSION "
@@ -228,13 +228,13 @@ CONVERGENCE: Final = LivenessProperty(
 )
 
 
-def find_divergent_followers(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+def find_divergent_followers(context: LivenessContext, partition: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for each follower whose log or epochs differ from its leader's."""
-    state, leader = scene.state, scene.leader
+    state, leader = partition.state, partition.leader
     if leader is None:
         return
     profile, bounds = context.cluster_state.profile, context.bounds
-    for broker, replica in scene.followers():
+    for broker, replica in partition.followers():
         same = replica.log.extents == leader.log.extents and replica.log.epochs.entries == leader.log.epochs.entries
         if same or not context.serves(broker) or is_blocked(replica) or throttled(replica, leader, context.brokers):
             continue
@@ -245,7 +245,7 @@ def find_divergent_followers(context: LivenessContext, scene: PartitionContext) 
             offset, what = _epochs_part(leader.log, replica.log, profile), "a different leader epoch"
         if offset >= 0:
             yield PendingObligation(
-                scene.name, broker, (state.leader_epoch, what, offset), (state.leader, broker), bounds.converge_us,
+                partition.name, broker, (state.leader_epoch, what, offset), (state.leader, broker), bounds.converge_us,
                 bounds.silence_us, "broker {} follows leader {} but has {} at offset {}",
                 (broker, state.leader, what, offset),
                 _explain_known_divergence(profile) or known_quick_restart(context, replica),
@@ -290,22 +290,25 @@ FOLLOWER_HW: Final = LivenessProperty(
 )
 
 
-def find_stale_follower_watermarks(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+def find_stale_follower_watermarks(
+    context: LivenessContext, partition: PartitionContext
+) -> Iterator[PendingObligation]:
     """Yield an obligation for each ISR member with a different high watermark; any progress makes it a new one."""
-    state, leader = scene.state, scene.leader
+    state, leader = partition.state, partition.leader
     if leader is None:
         return
-    for broker, replica in scene.followers():
+    for broker, replica in partition.followers():
         if replica.hw == leader.hw or broker not in state.isr or not context.serves(broker) or is_blocked(replica):
             continue
         if throttled(replica, leader, context.brokers):
             continue
         token = (state.leader_epoch, leader.hw, leader.log.leo, replica.hw, replica.log.leo)
         yield PendingObligation(
-            scene.name, broker, token, (state.leader, broker), context.bounds.follower_us, context.bounds.silence_us,
+            partition.name, broker, token, (state.leader, broker),
+            context.bounds.follower_us, context.bounds.silence_us,
             "broker {} has HW {}, but its leader {} has HW {}, and no records are written",
             (broker, replica.hw, state.leader, leader.hw), known_quick_restart(context, replica),
-            context.hw_moved.get(scene.name, -1),
+            context.hw_moved.get(partition.name, -1),
         )  # fmt: skip
 
 
@@ -321,14 +324,14 @@ HW_REACHES_LEO: Final = LivenessProperty(
 )
 
 
-def find_uncommitted_tails(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+def find_uncommitted_tails(context: LivenessContext, partition: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for a leader with uncommitted records; any new record makes it a new one."""
-    state, leader = scene.state, scene.leader
-    if leader is None or leader.hw >= leader.log.leo or scene.leadership.pending is not None:
+    state, leader = partition.state, partition.leader
+    if leader is None or leader.hw >= leader.log.leo or partition.leadership.pending is not None:
         return
-    if context.cluster_state.profile.hw_needs_min_isr and len(state.isr) < scene.min_isr:
+    if context.cluster_state.profile.hw_needs_min_isr and len(state.isr) < partition.min_isr:
         return
-    members = [scene.replicas.get(broker) for broker in state.isr if broker != state.leader]
+    members = [partition.replicas.get(broker) for broker in state.isr if broker != state.leader]
     if any(member is None or is_blocked(member) or not context.serves(member.broker) for member in members):
         return
     if any(member is not None and throttled(member, leader, context.brokers) for member in members):
@@ -339,7 +342,7 @@ def find_uncommitted_tails(context: LivenessContext, scene: PartitionContext) ->
     token = (state.leader_epoch, leader.log.leo, leader.hw, state.isr)
     bound_us = context.bounds.commit_us + (context.bounds.lag_us if len(state.isr) < len(state.replicas) else 0)
     yield PendingObligation(
-        scene.name, state.leader, token, (*state.isr,), bound_us, context.bounds.silence_us,
+        partition.name, state.leader, token, (*state.isr,), bound_us, context.bounds.silence_us,
         "the HW of leader {} is {} but its log end offset is {}, with all of ISR {} available",
         (state.leader, leader.hw, leader.log.leo, list(state.isr)), known, _written_us(leader.log),
     )  # fmt: skip
@@ -363,18 +366,18 @@ ISR_REJOINED: Final = LivenessProperty(
 )
 
 
-def find_followers_outside_isr(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+def find_followers_outside_isr(context: LivenessContext, partition: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for each follower outside the ISR that could be in it."""
-    state, leader = scene.state, scene.leader
+    state, leader = partition.state, partition.leader
     if leader is None or context.controller == NO_LEADER or len(state.isr) == len(state.replicas):
         return
-    leadership = scene.leadership
+    leadership = partition.leadership
     if leadership.pending is not None:
         return
     target = leader.hw
     if context.cluster_state.profile.isr_epoch_start:
         target = max(target, leadership.epoch_start)
-    for broker, replica in scene.followers():
+    for broker, replica in partition.followers():
         if broker in state.isr or broker in state.removing or not context.eligible(broker) or is_blocked(replica):
             continue
         if throttled(replica, leader, context.brokers):
@@ -384,7 +387,7 @@ def find_followers_outside_isr(context: LivenessContext, scene: PartitionContext
         waits = context.cluster_state.profile.hw_waits_caught_up
         pace, lag_us = (-1, 0) if waits else (leader.log.leo, context.bounds.lag_us)
         yield PendingObligation(
-            scene.name, broker, (state.leader_epoch, progress, pace), context.with_plane(broker, state.leader),
+            partition.name, broker, (state.leader_epoch, progress, pace), context.with_plane(broker, state.leader),
             context.bounds.rejoin_us + lag_us, context.bounds.silence_us,
             "broker {} is alive but out of the ISR {}, with log end offset {}; leader {} requires {}",
             (broker, list(state.isr), leo, state.leader, target), known_quick_restart(context, replica),
@@ -404,18 +407,18 @@ LEADER_ELECTED: Final = LivenessProperty(
 )
 
 
-def find_missing_leaders(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+def find_missing_leaders(context: LivenessContext, partition: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation while a partition has a candidate but no leader, or its elected leader does not lead."""
-    state = scene.state
-    if scene.leader is not None or context.controller == NO_LEADER:
+    state = partition.state
+    if partition.leader is not None or context.controller == NO_LEADER:
         return
     if state.leader != NO_LEADER and context.eligible(state.leader):
-        yield from _inactive_leader(context, scene)
+        yield from _inactive_leader(context, partition)
         return
     candidates = [
         broker
-        for broker in automatic_candidates(context, scene)
-        if context.eligible(broker) and broker in scene.replicas
+        for broker in automatic_candidates(context, partition)
+        if context.eligible(broker) and broker in partition.replicas
     ]
     if not candidates:
         return
@@ -424,34 +427,34 @@ def find_missing_leaders(context: LivenessContext, scene: PartitionContext) -> I
     candidacy = "can be elected uncleanly" if unclean else "can be elected"
     brokers = (candidate,) if state.leader == NO_LEADER else (candidate, state.leader)
     yield PendingObligation(
-        scene.name, candidate, state.leader_epoch, context.with_plane(*brokers),
+        partition.name, candidate, state.leader_epoch, context.with_plane(*brokers),
         context.bounds.leader_us + (context.bounds.unclean_check_us if unclean else 0), context.bounds.silence_us,
         "{}; broker {} is alive and {}", (problem, candidate, candidacy),
     )  # fmt: skip
 
 
-def automatic_candidates(context: LivenessContext, scene: PartitionContext) -> tuple[int, ...]:
+def automatic_candidates(context: LivenessContext, partition: PartitionContext) -> tuple[int, ...]:
     """Return the replicas that may be elected automatically, in assignment order, alive or not."""
-    state, profile = scene.state, context.cluster_state.profile
+    state, profile = partition.state, context.cluster_state.profile
     known = state.isr
     if not known and profile.elr:
         known = state.elr or ((state.last_known,) if state.last_known != NO_LEADER else ())
     clean = [broker for broker in state.replicas if broker in known]
-    if not scene.unclean or (profile.kraft and not context.bounds.unclean_check_us):
+    if not partition.unclean or (profile.kraft and not context.bounds.unclean_check_us):
         # KRaft controllers before 3.9 check only when a broker comes or goes: the setting may have changed later.
         return tuple(clean)
     return (*clean, *[broker for broker in state.replicas if broker not in known])
 
 
-def _inactive_leader(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+def _inactive_leader(context: LivenessContext, partition: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for an elected leader that is alive and does not act as leader."""
-    state = scene.state
-    replica = scene.replicas.get(state.leader)
+    state = partition.state
+    replica = partition.replicas.get(state.leader)
     if replica is None:
         return
     bounds = context.bounds
     yield PendingObligation(
-        scene.name, state.leader, state.leader_epoch, context.with_plane(state.leader),
+        partition.name, state.leader, state.leader_epoch, context.with_plane(state.leader),
         bounds.leader_us + bounds.informed_us, bounds.silence_us,
         "broker {} was elected leader in epoch {} but does not act as leader", (state.leader, state.leader_epoch),
         known_quick_restart(context, replica),
@@ -459,7 +462,7 @@ def _inactive_leader(context: LivenessContext, scene: PartitionContext) -> Itera
 
 
 DELAYED_REQUESTS_ANSWERED: Final = LivenessProperty(
-    "parked-requests",
+    "delayed-requests",
     "A delayed produce request is answered when its request.timeout.ms expires, or at once when the broker loses "
     "leadership; a delayed fetch when its fetch.max.wait.ms expires.",
     "one second after the request's own timeout.",
@@ -520,18 +523,18 @@ PREFERRED_LEADER: Final = LivenessProperty(
 )
 
 
-def find_unpreferred_leaders(context: LivenessContext, scene: PartitionContext) -> Iterator[PendingObligation]:
+def find_unpreferred_leaders(context: LivenessContext, partition: PartitionContext) -> Iterator[PendingObligation]:
     """Yield an obligation for a partition whose preferred replica could be leader and is not."""
-    state, bounds = scene.state, context.bounds
+    state, bounds = partition.state, context.bounds
     first = state.replicas[0]
     if not bounds.preferred_us or state.leader in (NO_LEADER, first) or first not in state.isr:
         return
-    if context.controller == NO_LEADER or not context.eligible(first) or scene.leader is None:
+    if context.controller == NO_LEADER or not context.eligible(first) or partition.leader is None:
         return
     if not context.cluster_state.profile.kraft and (state.adding or state.removing or not context.imbalanced(first)):
         return
     yield PendingObligation(
-        scene.name, first, (state.leader_epoch, state.isr), context.with_plane(first), bounds.preferred_us,
+        partition.name, first, (state.leader_epoch, state.isr), context.with_plane(first), bounds.preferred_us,
         bounds.silence_us, "preferred leader {} is alive and in sync, but broker {} is leader", (first, state.leader),
     )  # fmt: skip
 
@@ -554,12 +557,12 @@ def find_stalls(context: LivenessContext) -> tuple[WaitingByDesign, ...]:
         found.append(WaitingByDesign("", why, f"a majority of the {what}"))
     records = context.cluster_state.records
     for name in sorted(records, key=lambda each: each.startswith("__")):
-        scene = partition_context(context, name)
+        partition = partition_context(context, name)
         found += [
-            *_leaderless(context, scene, lost=lost),
-            *_rejecting(context, scene),
-            *_waiting(context, scene, lost=lost),
-            *_stalled_followers(context, scene),
+            *_leaderless(context, partition, lost=lost),
+            *_rejecting(context, partition),
+            *_waiting(context, partition, lost=lost),
+            *_stalled_followers(context, partition),
         ]
     return tuple(found)
 
@@ -572,37 +575,37 @@ def quorum_lost(context: LivenessContext) -> bool:
     return not any(all(connected(*pair) for pair in combinations(some, 2)) for some in combinations(running, enough))
 
 
-def _leaderless(context: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[WaitingByDesign]:
-    state = scene.state
+def _leaderless(context: LivenessContext, partition: PartitionContext, *, lost: bool) -> Iterator[WaitingByDesign]:
+    state = partition.state
     if state.leader != NO_LEADER and context.cluster_state.is_up(state.leader):
         return
-    able = automatic_candidates(context, scene)
+    able = automatic_candidates(context, partition)
     if lost:
         if any(map(context.disturbances.runs, able)):
             yield WaitingByDesign(
-                scene.name, "no leader, and no controller that could elect one", "a majority of the quorum"
+                partition.name, "no leader, and no controller that could elect one", "a majority of the quorum"
             )
         return
     if any(map(context.cluster_state.is_up, able)):
         return
     members = f"of its ISR {list(state.isr)}{f' and ELR {list(state.elr)}' if state.elr else ''}"
     ineligible = [broker for broker in state.replicas if broker not in able and context.cluster_state.is_up(broker)]
-    off = ", and unclean.leader.election.enable is off" if ineligible and not scene.unclean else ""
+    off = ", and unclean.leader.election.enable is off" if ineligible and not partition.unclean else ""
     by_hand = (
         f", or an unclean election of broker {_listed(tuple(ineligible))}, which loses the records that it lacks"
         if ineligible
         else ""
     )
     yield WaitingByDesign(
-        scene.name,
+        partition.name,
         f"no leader: no member {members} is up{off}",
         f"broker {_alternatives(able or state.replicas)} back{by_hand}",
     )
 
 
-def _rejecting(context: LivenessContext, scene: PartitionContext) -> Iterator[WaitingByDesign]:
-    state, needed = scene.state, scene.min_isr
-    if len(state.isr) >= needed or scene.leader is None:
+def _rejecting(context: LivenessContext, partition: PartitionContext) -> Iterator[WaitingByDesign]:
+    state, needed = partition.state, partition.min_isr
+    if len(state.isr) >= needed or partition.leader is None:
         return
     if needed > len(state.replicas):
         why = (
@@ -610,7 +613,7 @@ def _rejecting(context: LivenessContext, scene: PartitionContext) -> Iterator[Wa
             f"{len(state.replicas)} replicas; since 3.7 the effective value is at most the number of replicas"
         )
         yield WaitingByDesign(
-            scene.name, why, f"min.insync.replicas of {len(state.replicas)} or less, or more replicas"
+            partition.name, why, f"min.insync.replicas of {len(state.replicas)} or less, or more replicas"
         )
         return
     able = [broker for broker in state.replicas if context.cluster_state.is_up(broker)]
@@ -621,12 +624,14 @@ def _rejecting(context: LivenessContext, scene: PartitionContext) -> Iterator[Wa
         )
         down = tuple(broker for broker in state.replicas if broker not in able)
         yield WaitingByDesign(
-            scene.name, why, f"broker {_alternatives(down)} back and in sync, or a lower min.insync.replicas"
+            partition.name,
+            why,
+            f"broker {_alternatives(down)} back and in sync, or a lower min.insync.replicas",
         )
 
 
-def _waiting(context: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[WaitingByDesign]:
-    state, leader = scene.state, scene.leader
+def _waiting(context: LivenessContext, partition: PartitionContext, *, lost: bool) -> Iterator[WaitingByDesign]:
+    state, leader = partition.state, partition.leader
     if leader is None:
         return
     if lost and (down := tuple(broker for broker in state.isr if not context.cluster_state.is_up(broker))):
@@ -634,8 +639,8 @@ def _waiting(context: LivenessContext, scene: PartitionContext, *, lost: bool) -
             f"acks=all requests time out: broker {_listed(down)} is down and in the ISR, and no controller can remove "
             "it"
         )
-        yield WaitingByDesign(scene.name, why, f"a majority of the quorum, or broker {_listed(down)} back")
-    pending = scene.leadership.pending
+        yield WaitingByDesign(partition.name, why, f"a majority of the quorum, or broker {_listed(down)} back")
+    pending = partition.leadership.pending
     if (
         pending is not None
         and not context.cluster_state.profile.kraft
@@ -645,20 +650,20 @@ def _waiting(context: LivenessContext, scene: PartitionContext, *, lost: bool) -
             f"leader {state.leader} proposed ISR {list(pending)}, which took effect, but received "
             "INVALID_UPDATE_VERSION"
         )
-        yield WaitingByDesign(scene.name, why, "a newer leader epoch: another election, or a restart of the leader")
+        yield WaitingByDesign(partition.name, why, "a newer leader epoch: another election, or a restart of the leader")
 
 
-def _stalled_followers(context: LivenessContext, scene: PartitionContext) -> Iterator[WaitingByDesign]:
-    for broker, replica in scene.followers():
+def _stalled_followers(context: LivenessContext, partition: PartitionContext) -> Iterator[WaitingByDesign]:
+    for broker, replica in partition.followers():
         following = replica.following
         if following is None or not context.disturbances.runs(broker):
             continue
-        if following.failed and replica.leader_epoch >= scene.state.leader_epoch:
+        if following.failed and replica.leader_epoch >= partition.state.leader_epoch:
             why = f"broker {broker} stopped fetching in epoch {replica.leader_epoch} (FENCED_LEADER_EPOCH)"
-            yield WaitingByDesign(scene.name, why, "metadata with a newer leader epoch")
+            yield WaitingByDesign(partition.name, why, "metadata with a newer leader epoch")
         elif following.stuck_at >= 0:
             why = f"leader {replica.leader} keeps sending broker {broker} a damaged batch at {following.stuck_at}"
-            yield WaitingByDesign(scene.name, why, "another leader with an intact copy")
+            yield WaitingByDesign(partition.name, why, "another leader with an intact copy")
 
 
 def _alternatives(nodes: tuple[int, ...]) -> str:

@@ -18,13 +18,13 @@ from cluster_model.checker.root_cause import findings
 from cluster_model.checker.root_cause.finding_text import RECORDS_PLACEHOLDER, SESSION_END_KIND, RangeExplanation, at
 from cluster_model.checker.root_cause.findings import (
     ABANDONED,
+    ABORTED_COMMITTED,
+    ACKED_ABORTED,
     DUPLICATE,
     HANGING,
     LATE_MARKER,
-    LEAKED,
     REORDERED,
     SKIPPED,
-    UNDONE,
     UNEXPLAINED,
     ChainEvent,
     RecordBlock,
@@ -407,7 +407,7 @@ class TransactionFindings:
             partition, name, sequence, end - start, start, epoch_branch.epoch, batch.acks, committed=committed
         )
         key = fault.key if fault is not None else ("producer", name)
-        kind = LEAKED if committed else UNDONE
+        kind = ABORTED_COMMITTED if committed else ACKED_ABORTED
         return RangeExplanation(kind, cause, key, block, None, tuple(each for each in clauses if each), tuple(links))
 
     def _fault_of_producer(self, name: str, written_us: int) -> FaultRecord | None:

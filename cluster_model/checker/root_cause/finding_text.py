@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cluster_model.checker.root_cause.findings import (
+    ABORTED_COMMITTED,
+    ACKED_ABORTED,
     ACKS_0,
     CAUSES,
     DUPLICATE,
     KINDS,
-    LEAKED,
     LOST,
     MISSING,
     REORDERED,
     SKIPPED,
-    UNDONE,
     UNEXPLAINED,
     ChainEvent,
     Finding,
@@ -39,8 +39,8 @@ HOLDERS_PLACEHOLDER: Final = "<held>"
 PREDICATES: Final = {
     DUPLICATE: ("is a duplicate", "are duplicates"),
     REORDERED: ("was written after later ones", "were written after later ones"),
-    UNDONE: ("was aborted in the log", "were aborted in the log"),
-    LEAKED: ("was committed in the log", "were committed in the log"),
+    ACKED_ABORTED: ("was aborted in the log", "were aborted in the log"),
+    ABORTED_COMMITTED: ("was committed in the log", "were committed in the log"),
 }
 """Predicates of kinds whose findings name no acknowledgement, of one record and of several."""
 LONG_US: Final = 1_000_000

@@ -17,14 +17,14 @@ SKIPPED: Final = "skipped"
 """Passed over by a group that received records before and after it."""
 MISSING: Final = "missing"
 """Acknowledged and not in the leader's log, while another replica's still has it."""
-UNDONE: Final = "undone"
+ACKED_ABORTED: Final = "acked-aborted"
 """Acknowledged, and aborted in the log with a transaction that was not its own."""
-LEAKED: Final = "leaked"
+ABORTED_COMMITTED: Final = "aborted-committed"
 """Acknowledged to its producer as aborted, and committed in the log."""
 ABANDONED: Final = "abandoned"
 """Delivered to an application that ended without processing it, and to no consumer since."""
 
-KINDS: Final = (LOST, MISSING, DUPLICATE, REORDERED, SKIPPED, ABANDONED, UNDONE, LEAKED)
+KINDS: Final = (LOST, MISSING, DUPLICATE, REORDERED, SKIPPED, ABANDONED, ACKED_ABORTED, ABORTED_COMMITTED)
 """All kinds, in the order in which they are reported."""
 
 
@@ -329,17 +329,17 @@ CAUSES: Final = (
         "",
     ),
     Cause(
-        LATE_MARKER, (UNDONE, LEAKED),
+        LATE_MARKER, (ACKED_ABORTED, ABORTED_COMMITTED),
         "a delayed request to end an earlier transaction ended the next one instead",
         "KIP-890",
     ),
     Cause(
-        HANGING, (UNDONE, LEAKED),
+        HANGING, (ACKED_ABORTED, ABORTED_COMMITTED),
         "a delayed write was appended after its transaction had ended",
         "KIP-890",
     ),
     Cause(
-        UNEXPLAINED, (LOST, DUPLICATE, REORDERED, SKIPPED, ABANDONED, UNDONE, LEAKED),
+        UNEXPLAINED, (LOST, DUPLICATE, REORDERED, SKIPPED, ABANDONED, ACKED_ABORTED, ABORTED_COMMITTED),
         "the recorded events do not prove a cause",
         "",
     ),

@@ -696,7 +696,7 @@ class LostFindings:
 
     def _bounds(self, partition: str, epoch_branch: EpochBranch) -> list[int]:
         found = []
-        for each in self._history.missing_records.kept(partition):
+        for each in self._history.missing_records.of_partition(partition):
             if each.epoch == epoch_branch.epoch:
                 found += [each.start, each.end]
                 if each.trigger is None and each.snapshot.election is not None:

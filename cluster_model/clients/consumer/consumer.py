@@ -113,26 +113,9 @@ class Consumer:
     """A consumer process with its application, usually one member of a group."""
 
     __slots__ = (
-        "_alarm",
-        "_busy_until",
-        "_config",
-        "_emit",
-        "_fetcher",
-        "_phase",
-        "_port",
-        "_positions",
-        "_profile",
-        "_refused",
-        "_unprocessed",
-        "coordination",
-        "failed",
-        "group",
-        "handling",
-        "leaving",
-        "letters",
-        "metadata",
-        "name",
-        "read",
+        "_busy_until", "_config", "_emit", "_fetcher", "_phase", "_port", "_positions", "_profile", "_refused",
+        "_timer", "_unprocessed", "coordination", "failed", "group", "handling", "leaving", "letters", "metadata",
+        "name", "read",
     )  # fmt: skip
 
     def __init__(
@@ -174,7 +157,7 @@ class Consumer:
         """Failed commits that the application will retry once."""
         self.coordination: ClassicGroupClient | ConsumerGroupClient | None = None
         self._busy_until = 0
-        self._alarm = DeadlineTimer(port, "poll")
+        self._timer = DeadlineTimer(port, "poll")
         self.metadata = Metadata(
             port, brokers, age_us=config.metadata_age_us, backoff_us=config.backoff_us,
             timeout_us=config.request_timeout_us, busy=self._busy,
@@ -227,7 +210,7 @@ class Consumer:
         if not states:
             self._phase = STARTING
             self._port.start_disconnected()
-        self._alarm.arm(self._port.now)
+        self._timer.arm(self._port.now)
 
     def succeed(self, former: "Consumer") -> None:
         """Continue the application of a former process: only its counters are taken over."""
@@ -238,16 +221,16 @@ class Consumer:
         """Handle a step of the machine's clock."""
         if runs and self.coordination is not None:
             self.coordination.clock_stepped(by)
-            self._alarm.arm(self._port.now)
+            self._timer.arm(self._port.now)
 
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
         if isinstance(message, FetchResponse):
-            self._fetcher.answered(source, message)
+            self._fetcher.on_response(source, message)
         elif isinstance(message, ListOffsetsResponse):
             self._positions.listed(message)
         elif isinstance(message, EpochEndResponse):
-            self._positions.ended(message)
+            self._positions.on_epoch_end(message)
         elif isinstance(message, MetadataResponse):
             if not self.metadata.handle_response(message):
                 return
@@ -270,7 +253,7 @@ class Consumer:
             for broker in self._port.on_timer():
                 self._connection_lost(broker)
             self._go_on()
-        elif self._alarm.take_expired():
+        elif self._timer.take_expired():
             now = self._port.now
             overdue = [*self._fetcher.overdue(now), *self._positions.overdue(now)]
             if self.coordination is not None:
@@ -293,10 +276,10 @@ class Consumer:
     def _connection_lost(self, broker: int) -> None:
         """Fail all requests on a connection (``NetworkClient.processDisconnection``)."""
         self.metadata.disconnected(broker)
-        self._fetcher.lost(broker)
-        self._positions.lost(broker)
+        self._fetcher.on_disconnect(broker)
+        self._positions.on_disconnect(broker)
         if self.coordination is not None:
-            self.coordination.lost(broker)
+            self.coordination.on_disconnect(broker)
 
     # --- the application's thread and the heartbeat thread
 
@@ -375,7 +358,7 @@ class Consumer:
     def abandon(self, reason: str) -> None:
         """Report polled records as abandoned: the process ended, or the application continues without them."""
         now = self._port.now
-        for partition, first, count in self._unprocessed.left(now):
+        for partition, first, count in self._unprocessed.unprocessed(now):
             self._emit(RecordsAbandoned(now, self.name, self.group, partition, first, count, reason))
         self._unprocessed = PolledUnprocessed()
 
@@ -389,7 +372,7 @@ class Consumer:
         self._skip(now)
         if self.handling.ended_by and not self._on_exception(now):
             return
-        self._unprocessed.done()
+        self._unprocessed.mark_processed()
         if self.coordination is None:
             return
         if self.handling.application.commit == SYNC:
@@ -450,16 +433,18 @@ class Consumer:
     def _set_alarm(self, now: int) -> None:
         if self._phase == CLOSED:
             return
-        times = [self._fetcher.due(), self._positions.due()]
+        times = [self._fetcher.next_action_us(), self._positions.next_action_us()]
         if self._phase == PROCESSING:
             times.append(self._busy_until)
         if self.coordination is not None:
             polling = self._phase == POLLING
-            times.append(self.coordination.due(now, polling=polling, idle=self._phase not in (PROCESSING, DELIVERING)))
+            times.append(
+                self.coordination.next_action_us(now, polling=polling, idle=self._phase not in (PROCESSING, DELIVERING))
+            )
         # An action that is due but was not done waits for another event, so it needs no timer.
         due = [at for at in times if at > now]
         if due:
-            self._alarm.arm(min(due))
+            self._timer.arm(min(due))
 
     def pause(self, fault: int) -> None:
         """Pause all assigned partitions (``pause(assignment())``) until :meth:`resume` by this fault or revocation."""
@@ -468,7 +453,7 @@ class Consumer:
     def resume(self, fault: int) -> None:
         """Resume the partitions that are still paused by this fault."""
         if self._positions.resume(fault):
-            self._alarm.arm(self._port.now)
+            self._timer.arm(self._port.now)
 
     def shut_down(self) -> None:
         """Shut down cleanly (SIGTERM): finish processing, leave the poll (``wakeup``) and close the consumer."""
@@ -503,7 +488,7 @@ class Consumer:
         """Return all state."""
         return (
             self.read, self.failed, self._phase, self.handling.save(), self._unprocessed.save(), self._refused,
-            self._port.save(), self._busy_until, self._alarm.save(), self.metadata.save(), self._positions.save(),
+            self._port.save(), self._busy_until, self._timer.save(), self.metadata.save(), self._positions.save(),
             self._fetcher.save(),
             None if self.coordination is None else self.coordination.save(),
             None if self.letters is None else self.letters.save(),
@@ -512,13 +497,13 @@ class Consumer:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
-            self.read, self.failed, self._phase, handling, hand, self._refused, port, self._busy_until, alarm,
+            self.read, self.failed, self._phase, handling, hand, self._refused, port, self._busy_until, timer,
             metadata, positions, fetcher, coordination, letters,
         ) = saved  # fmt: skip
         self.handling.load(handling)
         self._unprocessed.load(hand)
         self._port.load(port)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
         self.metadata.load(metadata)
         self._positions.load(positions)
         self._fetcher.load(fetcher)
@@ -631,7 +616,7 @@ class ReadProcessWrite(Consumer):
 
     def _go_back(self) -> None:
         """Reset the positions to poll the unprocessed records again."""
-        left: tuple[Failing, ...] = self._unprocessed.left(self._port.now)
+        left: tuple[Failing, ...] = self._unprocessed.unprocessed(self._port.now)
         transactional = isinstance(self.output, TransactionalOutput)
         self.abandon(ABORTED if transactional else NOT_SENT)
         self.handling.failing = self.handling.skipped = self.handling.left = ()

@@ -111,7 +111,7 @@ class ConsumerMembershipManager:
 
     def beat(self, now: int, owned: tuple[str, ...]) -> None:
         """Send a heartbeat if one is due; ``owned`` are the member's partitions."""
-        if self.failure or self.lost_all or self._asked or not self._link.known or now < self._retry_at:
+        if self.failure or self.lost_all or self._asked or not self._link.is_known or now < self._retry_at:
             return
         joins = self.epoch <= JOIN
         # The owned partitions are not sent during a reconciliation: they are about to change.
@@ -141,7 +141,7 @@ class ConsumerMembershipManager:
         self._sent_at = now
         self._asked = self._link.send(HEARTBEAT, request)
 
-    def answered(self, response: ConsumerGroupHeartbeatResponse, now: int) -> None:
+    def on_response(self, response: ConsumerGroupHeartbeatResponse, now: int) -> None:
         """Handle the response to a heartbeat; that to a leave is ignored."""
         if not self._link.complete(response.correlation_id) or response.correlation_id != self._asked:
             return
@@ -182,7 +182,7 @@ class ConsumerMembershipManager:
 
     def leave(self) -> None:
         """Leave the group without waiting for the response; a static member leaves temporarily."""
-        if self._link.known and self.epoch > JOIN and not self.lost_all and not self.failure:
+        if self._link.is_known and self.epoch > JOIN and not self.lost_all and not self.failure:
             instance = self._settings.instance
             epoch = LEAVE_FOR_NOW if instance else LEAVE
             request = ConsumerGroupHeartbeatRequest(
@@ -194,15 +194,15 @@ class ConsumerMembershipManager:
         self.target = None
         self.lost_all = True
 
-    def lost(self, kind: str, correlation_id: int, now: int) -> None:
+    def on_request_failed(self, kind: str, correlation_id: int, now: int) -> None:
         """Handle the failure of a request."""
         if kind == HEARTBEAT and correlation_id == self._asked:
             self._asked = 0
             self._failed(KafkaError.NETWORK_EXCEPTION, now)
 
-    def due(self, now: int) -> int:
+    def next_action_us(self, now: int) -> int:
         """Return the time of the next heartbeat, -1 while it waits for another event."""
-        if self.failure or self.lost_all or self._asked or not self._link.known:
+        if self.failure or self.lost_all or self._asked or not self._link.is_known:
             return -1
         at_once = self.epoch <= JOIN or self._topics is None or (self._acknowledges and self.target is None)
         return max(self._retry_at, now if at_once else self._next_at)
@@ -349,18 +349,18 @@ class ConsumerGroupClient(GroupClient[ConsumerMembershipManager]):
         """Handle a response; return False if it is not a coordinator's."""
         now = self._port.now
         if isinstance(message, FindCoordinatorResponse):
-            self.link.found(message)
+            self.link.on_coordinator_found(message)
         elif isinstance(message, ConsumerGroupHeartbeatResponse):
-            self.member.answered(message, now)
+            self.member.on_response(message, now)
         else:
             return self._receive_offsets(message)
         return True
 
-    def due(self, now: int, *, polling: bool, idle: bool) -> int:
+    def next_action_us(self, now: int, *, polling: bool, idle: bool) -> int:
         """Return the time of the next action, -1 for none; ``idle``: the application's thread is in the client."""
-        times = [self.link.due(), self.member.due(now)]
+        times = [self.link.next_action_us(), self.member.next_action_us(now)]
         if idle:
-            times.append(self.commits.due(now))
+            times.append(self.commits.next_action_us(now))
         elif not polling and self.member.generation > 0:
             times.append(self._polled_at + self._settings.max_poll_us)
         return min([at for at in times if at > now], default=-1)

@@ -63,7 +63,7 @@ class RebalanceEventListener:
             detail = (f"{self._word} {generation}: " if generation >= 0 else "") + ", ".join(names)
             self._emit(kind(self._port.now, *self._named, len(names), detail))
 
-    def done(self, outcome: CommitOutcome) -> None:
+    def on_commit(self, outcome: CommitOutcome) -> None:
         """Emit the outcome of a commit; offsets equal to the last committed ones are left out."""
         now = self._port.now
         if outcome.error:
@@ -101,7 +101,7 @@ class GroupMember(Committer, Protocol):
     def leave(self) -> None:
         """Leave the group."""
 
-    def lost(self, kind: str, correlation_id: int, now: int) -> None:
+    def on_request_failed(self, kind: str, correlation_id: int, now: int) -> None:
         """Handle the failure of a request."""
 
 
@@ -133,7 +133,7 @@ class GroupClient(Generic[Member]):
         self._telling = telling
         self.link = CoordinatorConnection(port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us))
         self.member = make_member(self.link)
-        self.commits = Commits(profile, settings, self.link, self.member, positions, self._done)
+        self.commits = Commits(profile, settings, self.link, self.member, positions, self._on_commit)
         self.on_outcome: Callable[[CommitOutcome], None] = _nothing
         """Called with the outcome of every commit."""
         self._polled_at = 0
@@ -143,9 +143,9 @@ class GroupClient(Generic[Member]):
         """The consumer's group settings."""
         return self._settings
 
-    def _done(self, outcome: CommitOutcome) -> None:
+    def _on_commit(self, outcome: CommitOutcome) -> None:
         """Handle the end of a commit."""
-        self._telling.done(outcome)
+        self._telling.on_commit(outcome)
         self.on_outcome(outcome)
 
     def clock_stepped(self, by: int) -> None:
@@ -177,12 +177,12 @@ class GroupClient(Generic[Member]):
             return False
         return True
 
-    def lost(self, broker: int) -> None:
+    def on_disconnect(self, broker: int) -> None:
         """Handle the failure of all requests to a broker."""
         now = self._port.now
-        for kind, correlation_id in self.link.lost(broker):
-            self.member.lost(kind, correlation_id, now)
-            self.commits.lost(kind, correlation_id, now)
+        for kind, correlation_id in self.link.on_disconnect(broker):
+            self.member.on_request_failed(kind, correlation_id, now)
+            self.commits.on_request_failed(kind, correlation_id, now)
 
     def overdue(self, now: int) -> list[int]:
         """Return the brokers of requests that timed out."""
@@ -236,7 +236,7 @@ class ClassicGroupClient(GroupClient[ConsumerMembership]):
         outcome = member.taken_over()
         if outcome is not None:
             self._take_over(outcome, now)
-        if not self.link.known:
+        if not self.link.is_known:
             return False
         if member.wants_to_join() and (not member.must_prepare or self._prepare(now)):
             member.join(now, tuple(self._positions.assigned), *self._last)
@@ -324,8 +324,8 @@ class ClassicGroupClient(GroupClient[ConsumerMembership]):
         """Handle a response; return False if it is not a coordinator's."""
         now = self._port.now
         if isinstance(message, FindCoordinatorResponse):
-            self.link.found(message)
-            if self.link.known:
+            self.link.on_coordinator_found(message)
+            if self.link.is_known:
                 self.member.coordinator_found(now)
         elif isinstance(message, JoinGroupResponse):
             self.member.joined(message, now)
@@ -339,13 +339,13 @@ class ClassicGroupClient(GroupClient[ConsumerMembership]):
             return self._receive_offsets(message)
         return True
 
-    def due(self, now: int, *, polling: bool, idle: bool) -> int:
+    def next_action_us(self, now: int, *, polling: bool, idle: bool) -> int:
         """Return the time of the next action, -1 for none; ``idle``: the application's thread is in the client."""
         times: list[int] = []
         if idle or self._settings.own_thread:
-            times += [self.link.due(), self.member.due(now)]
+            times += [self.link.next_action_us(), self.member.next_action_us(now)]
         if idle:
-            times.append(self.commits.due(now))
+            times.append(self.commits.next_action_us(now))
         elif self._settings.own_thread and not polling and self.member.state != UNJOINED:
             times.append(self._polled_at + self._settings.max_poll_us)
         # An action that is overdue waits for another event, such as the coordinator lookup, and needs no timer.

@@ -61,7 +61,7 @@ def visible_ranges(
 def _ranges(epoch_branches: BatchStore, records: Slice, aborted: Sequence[tuple[int, int]]) -> Iterator[Range]:
     cleaned = records.cleaned
     if not epoch_branches.any_transactional(records.extents):
-        yield from [(records.start, records.end)] if cleaned is None else cleaned.left(records.start, records.end)
+        yield from [(records.start, records.end)] if cleaned is None else cleaned.remaining(records.start, records.end)
         return
     coming = sorted(aborted, key=lambda each: each[1])
     gone: dict[int, None] = {}
@@ -71,10 +71,10 @@ def _ranges(epoch_branches: BatchStore, records: Slice, aborted: Sequence[tuple[
         while coming and coming[0][1] < end:
             gone[coming.pop(0)[0]] = None
         if batch.kind >= ABORT:
-            if batch.kind == ABORT and (cleaned is None or not cleaned.gone(batch)):
+            if batch.kind == ABORT and (cleaned is None or not cleaned.is_removed(batch)):
                 gone.pop(batch.producer_id, None)
         elif batch.kind != TRANSACTIONAL or batch.producer_id not in gone:
-            yield from [(start, end)] if cleaned is None else cleaned.left(start, end)
+            yield from [(start, end)] if cleaned is None else cleaned.remaining(start, end)
 
 
 # Preferred read replicas and their leases (``SubscriptionState.preferredReadReplica``).
@@ -179,21 +179,8 @@ class Fetcher:
     """The fetches of one consumer, its fetch sessions and buffered records."""
 
     __slots__ = (
-        "_backing_off",
-        "_buffered",
-        "_config",
-        "_correlation",
-        "_epoch_branches",
-        "_keeps_paused",
-        "_metadata",
-        "_outstanding",
-        "_port",
-        "_positions",
-        "_profile",
-        "_rack",
-        "_requested",
-        "_sessions",
-        "preferred",
+        "_backing_off", "_buffered", "_config", "_correlation", "_epoch_branches", "_keeps_paused", "_metadata",
+        "_outstanding", "_port", "_positions", "_profile", "_rack", "_requested", "_sessions", "preferred",
     )  # fmt: skip
 
     def __init__(
@@ -269,7 +256,7 @@ class Fetcher:
         )  # fmt: skip
         self._port.send(source, request)
 
-    def due(self) -> int:
+    def next_action_us(self) -> int:
         """Return when a fetch is to be sent or times out, -1 for never."""
         now, timeout = self._port.now, self._config.request_timeout_us
         times = [sent_at + timeout for _correlation, sent_at in self._outstanding.values()]
@@ -281,10 +268,10 @@ class Fetcher:
         timeout = self._config.request_timeout_us
         return [broker for broker, (_correlation, sent_at) in self._outstanding.items() if now - sent_at >= timeout]
 
-    def lost(self, broker: int) -> None:
+    def on_disconnect(self, broker: int) -> None:
         """Handle the failure of the fetch in flight to a broker."""
         if self._outstanding.pop(broker, None) is not None:
-            self._sessions[broker].lost()
+            self._sessions[broker].on_error()
             for fetch in self._requested.pop(broker, ()):
                 self.preferred.clear(fetch.partition)
                 self._back_off(fetch.partition)
@@ -294,13 +281,13 @@ class Fetcher:
 
     # --- responses
 
-    def answered(self, source: int, response: FetchResponse) -> bool:
+    def on_response(self, source: int, response: FetchResponse) -> bool:
         """Buffer a response; return False if it is not the expected one."""
         if self._outstanding.get(source, (0, 0))[0] != response.correlation_id:
             return False
         del self._outstanding[source]
         self._requested.pop(source, None)
-        if self._sessions[source].answered(response):
+        if self._sessions[source].on_response(response):
             for answer in response.partitions:
                 data = self._clip_corrupt(answer) if answer.records.damages else answer
                 if data.current is not None:

@@ -137,11 +137,11 @@ class Heartbeat:
         """Return whether the heartbeat with this correlation is in flight."""
         return self.running and self._asked == correlation_id
 
-    def heard(self, now: int) -> None:
+    def reset_session_timeout(self, now: int) -> None:
         """Restart the session timeout."""
         self._received_at = now
 
-    def answered(self, now: int) -> None:
+    def on_response(self, now: int) -> None:
         """Handle a successful response."""
         self._asked = 0
         self._received_at = now
@@ -151,7 +151,7 @@ class Heartbeat:
         self._asked = 0
         self._next_at = now + self._settings.backoff_us
 
-    def due(self) -> int:
+    def next_action_us(self) -> int:
         """Return the time of the next action, -1 for none."""
         if not self.running:
             return -1
@@ -195,31 +195,9 @@ class ConsumerMembership:
     """State machine of one member of a classic group: joins, syncs and heartbeats."""
 
     __slots__ = (
-        "_asked",
-        "_assigned_racks",
-        "_assigned_sizes",
-        "_joined",
-        "_link",
-        "_metadata",
-        "_outcome",
-        "_prepared",
-        "_protocol",
-        "_rejoin",
-        "_retry_at",
-        "_seen",
-        "_settings",
-        "_snapshot",
-        "_subscribe",
-        "failure",
-        "generation",
-        "group",
-        "heartbeat",
-        "leads",
-        "led",
-        "member_id",
-        "name",
-        "rack",
-        "state",
+        "_asked", "_assigned_racks", "_assigned_sizes", "_joined", "_link", "_metadata", "_outcome", "_prepared",
+        "_protocol", "_rejoin", "_retry_at", "_seen", "_settings", "_snapshot", "_subscribe", "failure", "generation",
+        "group", "heartbeat", "leads", "led", "member_id", "name", "rack", "state",
     )  # fmt: skip
 
     def __init__(
@@ -331,7 +309,7 @@ class ConsumerMembership:
 
         ``owned`` are the member's partitions now; ``last`` its last assignment, sent to a sticky assignor.
         """
-        if not self._link.known or now < self._retry_at or self.failure:
+        if not self._link.is_known or now < self._retry_at or self.failure:
             return
         settings = self._settings
         self._joined = self._subscribe()
@@ -384,7 +362,7 @@ class ConsumerMembership:
                         response.protocol_name, response.members, self._assigned_sizes, self._assigned_racks,
                         self._settings.assignor_rules,
                     )  # fmt: skip
-            if not self._link.known:
+            if not self._link.is_known:
                 self._again(now)
                 return
             request = SyncGroupRequest(
@@ -470,11 +448,11 @@ class ConsumerMembership:
         """Run the heartbeat thread: send a due heartbeat, or handle the session timeout."""
         if not self.heartbeat.running:
             return
-        if not self._link.known:
+        if not self._link.is_known:
             return
         if self.heartbeat.session_over(now):
             self._link.unknown()
-            self.heartbeat.answered(now)
+            self.heartbeat.on_response(now)
             self._link.find()
         elif self.heartbeat.due_now(now):
             request = HeartbeatRequest(0, self.group, self.generation, self.member_id, self._settings.instance)
@@ -482,7 +460,7 @@ class ConsumerMembership:
 
     def coordinator_found(self, now: int) -> None:
         """Restart the session timeout after a coordinator lookup (``resetSessionTimeout``)."""
-        self.heartbeat.heard(now)
+        self.heartbeat.reset_session_timeout(now)
 
     def beaten(self, response: HeartbeatResponse, now: int) -> None:
         """Handle the response to a heartbeat."""
@@ -490,7 +468,7 @@ class ConsumerMembership:
             if response.error:
                 self.refused(KafkaError(response.error), now)
             else:
-                self.heartbeat.answered(now)
+                self.heartbeat.on_response(now)
 
     def refused(self, error: KafkaError, now: int) -> None:
         """Handle an error of a heartbeat or commit."""
@@ -498,7 +476,7 @@ class ConsumerMembership:
         if error in _COORDINATOR_GONE:
             self._link.unknown()
         elif error is KafkaError.REBALANCE_IN_PROGRESS:
-            self.heartbeat.answered(now)
+            self.heartbeat.on_response(now)
             if self.state == STABLE:
                 self._rejoin = True
         elif error in (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID):
@@ -508,12 +486,12 @@ class ConsumerMembership:
 
     def leave(self) -> None:
         """Leave the group; a static member only stops, without a LeaveGroup (``maybeLeaveGroup``)."""
-        if not self._settings.instance and self._link.known and self.state != UNJOINED and self.member_id:
+        if not self._settings.instance and self._link.is_known and self.state != UNJOINED and self.member_id:
             request = LeaveGroupRequest(0, self.group, (LeavingMember(self.member_id),))
             self._link.send(LEAVE, request)
         self._forget(member_id_too=True)
 
-    def lost(self, kind: str, correlation_id: int, now: int) -> None:
+    def on_request_failed(self, kind: str, correlation_id: int, now: int) -> None:
         """Handle the failure of a request."""
         if kind == JOIN and correlation_id == self._asked and self.state == PREPARING:
             self.join_failed(KafkaError.NETWORK_EXCEPTION, now)
@@ -526,10 +504,10 @@ class ConsumerMembership:
         """Return whether an assignment has a topic that is not subscribed: then it rejoins."""
         return any(topic_of(partition) not in (self._joined or ()) for partition in assignment.partitions)
 
-    def due(self, now: int) -> int:
+    def next_action_us(self, now: int) -> int:
         """Return the time of the next action, -1 for none."""
-        beat = self.heartbeat.due()
-        times = [beat] if beat >= 0 and self._link.known else []
+        beat = self.heartbeat.next_action_us()
+        times = [beat] if beat >= 0 and self._link.is_known else []
         if self._rejoin and not self.rebalancing and self._retry_at > now:
             times.append(self._retry_at)
         return min(times, default=-1)

@@ -160,7 +160,7 @@ class Commits:
         if member.state != STABLE:
             error = REBALANCING if member.rebalancing else COMMIT_FAILED
             self._done(CommitOutcome(kind, error, offsets))
-        elif not self._link.known:
+        elif not self._link.is_known:
             self._retriable(kind, offsets, now, deadline)
         else:
             request = OffsetCommitRequest(
@@ -184,9 +184,9 @@ class Commits:
         """Handle the response to a commit (``OffsetCommitResponseHandler``)."""
         if self._link.complete(response.correlation_id) and response.correlation_id in self._pending:
             errors = [KafkaError(error) for _partition, error in response.partitions if error]
-            self._ended(response.correlation_id, errors[0] if errors else KafkaError.NONE, now)
+            self._on_commit_failed(response.correlation_id, errors[0] if errors else KafkaError.NONE, now)
 
-    def _ended(self, correlation_id: int, error: KafkaError, now: int) -> None:
+    def _on_commit_failed(self, correlation_id: int, error: KafkaError, now: int) -> None:
         kind, offsets, deadline = self._pending.pop(correlation_id)
         if error is KafkaError.NONE:
             self._done(CommitOutcome(kind, "", offsets))
@@ -231,7 +231,7 @@ class Commits:
 
     def fetch(self, partitions: list[str], now: int) -> None:
         """Request the group's committed offsets of partitions that need a position."""
-        if partitions and not self._fetching and self._link.known and now >= self._retry_at:
+        if partitions and not self._fetching and self._link.is_known and now >= self._retry_at:
             request = OffsetFetchRequest(0, self._member.group, tuple(partitions), self._stable)
             if self._settings.consumer_protocol:
                 member = self._member
@@ -270,10 +270,10 @@ class Commits:
             self._repeat = None
             self._send(kind, offsets, now, deadline)
 
-    def lost(self, kind: str, correlation_id: int, now: int) -> None:
+    def on_request_failed(self, kind: str, correlation_id: int, now: int) -> None:
         """Handle the failure of a request."""
         if kind == COMMIT and correlation_id in self._pending:
-            self._ended(correlation_id, KafkaError.NETWORK_EXCEPTION, now)
+            self._on_commit_failed(correlation_id, KafkaError.NETWORK_EXCEPTION, now)
         elif kind == FETCH and correlation_id == self._fetching:
             self._fetching = 0
             self._retry_at = now + self._settings.backoff_us
@@ -285,7 +285,7 @@ class Commits:
         for correlation_id in [number for number, pending in self._pending.items() if pending[0] == kind]:
             del self._pending[correlation_id]
 
-    def due(self, now: int) -> int:
+    def next_action_us(self, now: int) -> int:
         """Return the time of the next action of the application's thread, -1 for none."""
         times = [self.auto_at] if self._settings.auto_commit and self._member.state == STABLE else []
         if self._repeat is not None:

@@ -70,7 +70,7 @@ class DeadLetterProducer(DrivenProducer):
         self._acked_before = self.acked
         self._hand_over(1, self._port.now)
 
-    def _look(self) -> None:
+    def _report_outcome(self) -> None:
         """Report the outcome of the record once it has one."""
         if self._sending and not self._held and not self._accumulator.incomplete:
             self._sending = False
@@ -159,7 +159,7 @@ class PolledUnprocessed:
         """Set the records of the last poll."""
         self._polled = tuple([(each.partition, each.start, each.records) for each in polled])
 
-    def done(self) -> None:
+    def mark_processed(self) -> None:
         """Remove the records of the last poll, which were processed."""
         self._polled = ()
 
@@ -174,7 +174,7 @@ class PolledUnprocessed:
         self._queued += tuple([(done_at, left) for left in self._polled])
         self._polled = ()
 
-    def left(self, now: int) -> tuple[Left, ...]:
+    def unprocessed(self, now: int) -> tuple[Left, ...]:
         """Return the records not yet processed."""
         return self._polled + tuple([left for at, left in self._queued if at > now])
 
@@ -226,20 +226,8 @@ class RecordHandler:
     """The record handler of one member's application; fields set by faults are saved by the cluster, not here."""
 
     __slots__ = (
-        "_by_rule",
-        "_draws",
-        "_group",
-        "_more_us",
-        "_taken",
-        "application",
-        "ended_by",
-        "factor_ppm",
-        "failing",
-        "faults",
-        "left",
-        "skipped",
-        "slower_us",
-        "stall_us",
+        "_by_rule", "_draws", "_group", "_more_us", "_taken", "application", "ended_by", "factor_ppm", "failing",
+        "faults", "left", "skipped", "slower_us", "stall_us",
     )  # fmt: skip
 
     def __init__(self, application: Application, name: str, group: str, seed: int) -> None:

@@ -88,30 +88,9 @@ class SubscriptionState:
     """Positions of the assigned partitions, in the order in which they are fetched."""
 
     __slots__ = (
-        "_asked",
-        "_correlation",
-        "_current",
-        "_detects",
-        "_emit",
-        "_metadata",
-        "_named",
-        "_policy",
-        "_port",
-        "_retry_at",
-        "_seen",
-        "_settings",
-        "_states",
-        "_timestamps",
-        "_validated_against",
-        "assigned",
-        "epochs",
-        "failure",
-        "frozen",
-        "isolation",
-        "offsets",
-        "on_new_leader",
-        "paused",
-        "withheld",
+        "_asked", "_correlation", "_current", "_detects", "_emit", "_metadata", "_named", "_policy", "_port",
+        "_retry_at", "_seen", "_settings", "_states", "_timestamps", "_validated_against", "assigned", "epochs",
+        "failure", "frozen", "isolation", "offsets", "on_new_leader", "paused", "withheld",
     )  # fmt: skip
 
     def __init__(
@@ -309,7 +288,7 @@ class SubscriptionState:
             request = ListOffsetsRequest(self._correlation, partition, timestamp, current, isolation=self.isolation)
             self._port.send(leader, request)
 
-    def due(self) -> int:
+    def next_action_us(self) -> int:
         """Return when a request is to be sent or times out, -1 for never."""
         timeout = self._settings[1]
         now = self._port.now
@@ -322,7 +301,7 @@ class SubscriptionState:
         timeout = self._settings[1]
         return [broker for _correlation, broker, sent_at in self._asked.values() if now - sent_at >= timeout]
 
-    def lost(self, broker: int) -> None:
+    def on_disconnect(self, broker: int) -> None:
         """Handle the failure of all requests to a broker."""
         for partition, (_correlation, target, _sent_at) in tuple(self._asked.items()):
             if target == broker:
@@ -352,7 +331,7 @@ class SubscriptionState:
             self._settle(partition, response.log_offset, -1)
             self._emit(ConsumerReset(self._port.now, *self._named, partition, response.log_offset, before))
 
-    def ended(self, response: EpochEndResponse) -> None:
+    def on_epoch_end(self, response: EpochEndResponse) -> None:
         """Handle the response to a validation (``maybeCompleteValidation``)."""
         for answer in response.partitions:
             if self._is_expected(answer.partition, response.correlation_id):

@@ -37,19 +37,19 @@ class DrivenProducer(Producer):
     def receive(self, source: int, message: Message) -> None:
         """Handle a message."""
         super().receive(source, message)
-        self._look()
+        self._proceed()
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
         super().on_timer(timer)
-        self._look()
+        self._proceed()
 
     def on_disconnect(self, peer: int) -> None:
         """Handle a broken connection: all requests in flight to ``peer`` failed without a response."""
         super().on_disconnect(peer)
-        self._look()
+        self._proceed()
 
-    def _look(self) -> None:
+    def _proceed(self) -> None:
         """Continue the application as far as possible."""
 
 
@@ -113,9 +113,9 @@ class PlainOutput(DrivenProducer):
         self._stage = _SENDING
         self._left = count
         self._failed_before = self.failed + self.unknown
-        self._look()
+        self._proceed()
 
-    def _look(self) -> None:
+    def _proceed(self) -> None:
         """Continue sending as far as possible."""
         if self._stage == _SENDING:
             while self._left and not self._held:
@@ -184,18 +184,18 @@ class TransactionalOutput(TransactionalProducer):
         self._stage = _OPENING
         self._left = count
         self._offsets = offsets
-        self._look()
+        self._proceed()
 
     def _on_end(self, wanted: str) -> None:
         committed = NOT_WRITTEN if wanted == "abort" else WRITTEN
         self._ended = committed if wanted else FATAL
 
-    def _look(self) -> None:
+    def _proceed(self) -> None:
         """Continue the application's thread as far as possible."""
-        super()._look()
+        super()._proceed()
         if self._stage != _IDLE and not self._ended and not self._held:
             self._advance()
-            super()._look()
+            super()._proceed()
         if self._ended:
             ended, self._ended = self._ended, ""
             self._stage, self._left = _IDLE, 0
@@ -221,7 +221,7 @@ class TransactionalOutput(TransactionalProducer):
                 assert self._offsets is not None
                 self._stage = _OFFSETS
                 manager.send_offsets(self._offsets)
-                self._pump()
+                self._send_ready()
         if (
             self._stage == _OFFSETS
             and manager.state is ProducerTransactionState.IN_TRANSACTION

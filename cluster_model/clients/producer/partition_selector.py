@@ -32,26 +32,9 @@ class PartitionSelector:
     """
 
     __slots__ = (
-        "_accumulator",
-        "_keys",
-        "_latencies",
-        "_metadata",
-        "_newest",
-        "_numbers",
-        "_own",
-        "_placement",
-        "_pool",
-        "_records",
-        "_single",
-        "_sizes",
-        "_stream",
-        "_topic",
-        "_topic_name",
-        "exists",
-        "listens",
-        "metadata_version",
-        "names",
-        "together",
+        "_accumulator", "_keys", "_latencies", "_metadata", "_newest", "_numbers", "_own", "_placement", "_pool",
+        "_records", "_single", "_sizes", "_stream", "_topic", "_topic_name", "exists", "listens", "metadata_version",
+        "names", "together",
     )  # fmt: skip
 
     def __init__(
@@ -180,7 +163,7 @@ class PartitionSelector:
     def _full(self, number: int) -> bool:
         return self._accumulator.full(self._name(number))
 
-    def _began(self) -> bool:
+    def _began_batch(self) -> bool:
         """Return whether the records being appended began a new batch."""
         name, number = self._newest
         if not name:
@@ -194,7 +177,7 @@ class PartitionSelector:
         The result is empty if the queues cannot differ: nothing is queued and all partitions have a leader.
         """
         queues: list[Queue] = []
-        if self._accumulator.waiting <= self._began() and len(self._topic.available) == self._topic.total:
+        if self._accumulator.waiting <= self._began_batch() and len(self._topic.available) == self._topic.total:
             return queues
         for number, name in enumerate(self.names):
             line = self._accumulator.queues.get(name)

@@ -88,11 +88,11 @@ class ProducerClose:
 
     __slots__ = ("_accumulator", "_books", "_port", "_sender", "closed", "closing", "flushing")
 
-    def __init__(self, port: NodeContext, accumulator: RecordAccumulator, sender: Sender, books: DeliveryStats) -> None:
+    def __init__(self, port: NodeContext, accumulator: RecordAccumulator, sender: Sender, stats: DeliveryStats) -> None:
         self._port = port
         self._accumulator = accumulator
         self._sender = sender
-        self._books = books
+        self._books = stats
         self.flushing = False
         self.closing = False
         self.closed = False
@@ -107,7 +107,7 @@ class ProducerClose:
         if self._accumulator.incomplete:
             self.flushing = True
             self._sender.set_no_linger(True)
-            self._sender.pump()
+            self._sender.send_ready()
 
     def close(self, timeout_us: int) -> None:
         """Send all batches; those without an outcome after ``timeout_us`` fail."""
@@ -116,7 +116,7 @@ class ProducerClose:
             self._force()
             return
         self._sender.set_no_linger(True)
-        self._sender.pump()
+        self._sender.send_ready()
         self.check_completed()
         if not self.closed and timeout_us < FOREVER_US:
             self._port.timer(timeout_us, CLOSE)
@@ -159,35 +159,9 @@ class Producer:
     """A producer process: its application from start to close, and its ``KafkaProducer``."""
 
     __slots__ = (
-        "_accumulator",
-        "_blocked_at",
-        "_books",
-        "_chain",
-        "_config",
-        "_ending",
-        "_flushed",
-        "_forgotten",
-        "_held",
-        "_io",
-        "_largest_record",
-        "_late",
-        "_metadata",
-        "_most",
-        "_owed",
-        "_pace",
-        "_places",
-        "_port",
-        "_running",
-        "_safe_memory",
-        "_sender",
-        "_serialized",
-        "_single",
-        "_sizes",
-        "_spec",
-        "_sync",
-        "_used_at",
-        "_waits",
-        "acks",
+        "_accumulator", "_blocked_at", "_books", "_chain", "_config", "_ending", "_flushed", "_forgotten", "_held",
+        "_io", "_largest_record", "_late", "_metadata", "_most", "_owed", "_pace", "_places", "_port", "_running",
+        "_safe_memory", "_sender", "_serialized", "_single", "_sizes", "_spec", "_sync", "_used_at", "_waits", "acks",
     )  # fmt: skip
 
     _waits: bool
@@ -375,7 +349,7 @@ class Producer:
         for partition, number, count in records:
             self._accumulator.add_again(partition, number, count, now)
             self._books.sent_records(now, partition, number, count)
-        self._sender.pump()
+        self._sender.send_ready()
 
     def stop(self) -> None:
         """Make no more records; queued batches are still sent, and the producer is then closed if the spec says so."""
@@ -433,17 +407,17 @@ class Producer:
             return
         if isinstance(message, ProduceResponse):
             if self.acks:
-                self._sender.answered(message)
+                self._sender.on_response(message)
             else:
                 self._sender.closed_by(source)
         elif isinstance(message, MetadataResponse):
             if self._metadata.handle_response(message):
                 self._forgotten = self._port.clock.now - self._used_at >= self._config.metadata_idle_us
-                self._sender.pump()
+                self._sender.send_ready()
         elif isinstance(message, InitProducerIdResponse):
             self._sender.identified(message)
         elif self._port.handle(source, message):
-            self._sender.pump()
+            self._sender.send_ready()
         elif self._port.handle_refused(source, message):
             self._sender.connection_lost(source)
         if self._waits:
@@ -525,13 +499,13 @@ class Producer:
             alone = self._accumulator.waiting == 0
             if self._put(partition, count, now):
                 if alone:
-                    self._sender.pump_one(partition, now)
+                    self._sender.send_newest(partition, now)
                 else:
-                    self._sender.pump()
+                    self._sender.send_ready()
             return
         for partition, records in places.runs(count):
             self._put(partition, records, now)
-        self._sender.pump()
+        self._sender.send_ready()
 
     def _put(self, partition: str, count: int, now: int) -> bool:
         """Send records to a partition; return False if none of them was added to a batch."""
@@ -589,7 +563,7 @@ class Producer:
         """Block until completed batches free memory, up to ``max.block.ms`` (``BufferPool.allocate``)."""
         self._wait((partition, count), now)
         self._sender.set_no_linger(True)
-        self._sender.pump()
+        self._sender.send_ready()
 
     def _wait(self, records: tuple[str, int], now: int) -> None:
         self._held.append(records)
@@ -630,7 +604,7 @@ class Producer:
                 if not self._held:
                     self._released()
                 self._add(partition, count, now)
-                self._sender.pump()
+                self._sender.send_ready()
             if self._spec.flush_every:
                 self._maybe_flush()
             return

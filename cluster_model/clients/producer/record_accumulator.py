@@ -100,7 +100,7 @@ class ProducerBatch:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ProducerBatch":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "ProducerBatch":
         """Restore the state returned by :meth:`save`."""
         batch = cls(*saved[:4])
         (
@@ -147,7 +147,7 @@ class PartitionQueue:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "PartitionQueue":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "PartitionQueue":
         """Restore the state returned by :meth:`save`."""
         line = cls(saved[0])
         (
@@ -325,8 +325,8 @@ class RecordAccumulator:
         lines, busy, self.incomplete, self.used = saved
         self.queues = {}
         for state, waiting, _drained in lines:
-            line = PartitionQueue.loaded(state)
-            line.waiting = [ProducerBatch.loaded(batch) for batch in waiting]
+            line = PartitionQueue.from_saved(state)
+            line.waiting = [ProducerBatch.from_saved(batch) for batch in waiting]
             self.queues[line.name] = line
         self.busy = {name: self.queues[name] for name in busy}
         self.waiting = sum(len(line.waiting) for line in self.busy.values())

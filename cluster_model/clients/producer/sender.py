@@ -189,7 +189,7 @@ class InFlightRequests:
             self.left[first] = len(batches)
             self._held[first] = ()
 
-    def answered(self, response: ProduceResponse) -> list[Answer]:
+    def complete(self, response: ProduceResponse) -> list[Answer]:
         """Return the batches completed by a response; none if the request is no longer in flight, or incomplete."""
         flight = self.flights.get(response.correlation_id)
         if flight is None:
@@ -203,7 +203,7 @@ class InFlightRequests:
         self.counts[broker] -= 1
         return [(broker, self.flights.pop(each.correlation_id)[2], each) for each in held]
 
-    def lost(self, broker: int) -> list[tuple[int, ProducerBatch]]:
+    def remove_broker(self, broker: int) -> list[tuple[int, ProducerBatch]]:
         """Remove the requests of a lost connection; return their (request, batch)."""
         gone = [(number, flight) for number, flight in self.flights.items() if flight[0] == broker]
         for number, flight in gone:
@@ -234,7 +234,8 @@ class InFlightRequests:
         """Restore the state returned by :meth:`save`."""
         flights, left, held = saved
         self.flights = {
-            number: (broker, at, ProducerBatch.loaded(batch), request) for number, broker, at, batch, request in flights
+            number: (broker, at, ProducerBatch.from_saved(batch), request)
+            for number, broker, at, batch, request in flights
         }
         self.left, self._held = dict(left), dict(held)
         requests = dict.fromkeys((flight[0], flight[3]) for flight in self.flights.values())
@@ -245,30 +246,9 @@ class Sender:
     """Sends the batches of the accumulator and reports their outcomes to the statistics."""
 
     __slots__ = (
-        "_accumulator",
-        "_alarm",
-        "_books",
-        "_config",
-        "_correlation",
-        "_expiry",
-        "_extra_fields",
-        "_flight",
-        "_id_request",
-        "_jitter",
-        "_latencies",
-        "_muting",
-        "_name",
-        "_next_line",
-        "_patience_us",
-        "_port",
-        "_pumped_as_of",
-        "_ready",
-        "_sequences",
-        "_spec",
-        "_stalled",
-        "acks",
-        "at_once",
-        "metadata",
+        "_accumulator", "_books", "_config", "_correlation", "_expiry", "_extra_fields", "_flight", "_id_request",
+        "_jitter", "_latencies", "_muting", "_name", "_next_line", "_patience_us", "_port", "_ready", "_sent_as_of",
+        "_sequences", "_spec", "_stalled", "_timer", "acks", "at_once", "metadata",
     )  # fmt: skip
 
     def __init__(
@@ -278,7 +258,7 @@ class Sender:
         config: ProducerConfig,
         brokers: tuple[int, ...],
         accumulator: RecordAccumulator,
-        books: DeliveryStats,
+        stats: DeliveryStats,
         jitter: RandomStream,
         sizes: RecordSizes,
         latencies: NodeLatencies,
@@ -288,7 +268,7 @@ class Sender:
         self._spec = spec
         self._config = config
         self._accumulator = accumulator
-        self._books = books
+        self._books = stats
         self._jitter = jitter
         self._flight = InFlightRequests()
         self._expiry = BatchExpiry(config, sizes, port.wall)
@@ -308,7 +288,7 @@ class Sender:
         self._extra_fields: tuple[int, int, str, int] | tuple[()] = ()
         """Further fields of its requests, in their order (``TransactionalSender``)."""
         self._correlation = port.first_number
-        self._alarm = DeadlineTimer(port, "sender")
+        self._timer = DeadlineTimer(port, "sender")
         self.acks = config.acks
         self._name = spec.name
         self._stalled = False
@@ -316,7 +296,7 @@ class Sender:
         self.at_once = config.linger_us == 0 and config.codec.nanos_per_byte == 0
         """Whether a batch with a free connection is sent at once, without linger or compression time."""
         self._patience_us = min(config.request_timeout_us, config.delivery_timeout_us)
-        self._pumped_as_of = -1
+        self._sent_as_of = -1
         """Metadata version at which the partitions of all batches had leaders, -1 if one had none."""
         self._next_line: dict[int, str] = {}
         """Broker → partition that did not fit into its last request: the next request begins with it."""
@@ -324,7 +304,7 @@ class Sender:
     def stall(self, *, on: bool) -> None:
         """Stop sending while callbacks block this thread, or resume."""
         self._stalled = on
-        self._pumped_as_of = -1
+        self._sent_as_of = -1
 
     def set_no_linger(self, on: bool) -> None:
         """Turn lingering off while something waits for memory, a flush or a close, or on again."""
@@ -348,13 +328,13 @@ class Sender:
         if not self._sequences.ready:
             self._id_request.want()
 
-    def pump_one(self, partition: str, now: int) -> None:
-        """Do the same as :meth:`pump`, faster, where this partition's newest batch is the only one to send."""
+    def send_newest(self, partition: str, now: int) -> None:
+        """Do the same as :meth:`send_ready`, faster, where this partition's newest batch is the only one to send."""
         leader = self.metadata.leader(partition)
         line = self._accumulator.queues[partition]
         if (
             not self.at_once
-            or self._pumped_as_of != self.metadata.version
+            or self._sent_as_of != self.metadata.version
             or self._sequences.unsettled
             or leader not in self._port.open
             or len(line.waiting) != 1
@@ -362,13 +342,13 @@ class Sender:
             or self._flight.counts.get(leader, 0) >= self._config.max_in_flight
             or not self._sequences.allows(line, line.waiting[0])
         ):
-            self.pump()
+            self.send_ready()
             return
         self._send_one(leader, line, now)
-        if self._alarm.at > now + self._patience_us or self._alarm.at < 0:
+        if self._timer.at > now + self._patience_us or self._timer.at < 0:
             self._rearm(-1)
 
-    def pump(self) -> None:
+    def send_ready(self) -> None:
         """Send all batches that may be sent, and set the timer of the next deadline."""
         if self._stalled:
             return
@@ -399,7 +379,7 @@ class Sender:
                     pass
         else:
             self._id_request.want()
-        self._pumped_as_of = -1 if lost or self._stalled else self.metadata.version
+        self._sent_as_of = -1 if lost or self._stalled else self.metadata.version
         if lost:
             self.metadata.refresh()
         self._rearm(self._ready.next(nodes, now))
@@ -492,7 +472,7 @@ class Sender:
         """
         config = self._config
         at = wake
-        if self._alarm.at < 0 or not self._expiry.bounds_flights:
+        if self._timer.at < 0 or not self._expiry.bounds_flights:
             first = self._expiry.first(self._accumulator, self._flight.batches())
             if first < NEVER and (at < 0 or first < at):
                 at = first
@@ -500,12 +480,12 @@ class Sender:
         if sent_at >= 0 and (at < 0 or sent_at + config.request_timeout_us < at):
             at = sent_at + config.request_timeout_us
         if at >= 0:
-            self._alarm.arm(at)
+            self._timer.arm(at)
 
     def clock_stepped(self, by: int) -> None:
         """Make batches older by a step of the machine's clock; some may expire."""
         self._expiry.clock_stepped(by, self.incomplete_batches())
-        self._alarm.arm(self._port.now)
+        self._timer.arm(self._port.now)
 
     def on_timer(self, name: str) -> None:
         """Handle a timer of this thread by its name."""
@@ -513,14 +493,14 @@ class Sender:
             silent = self.metadata.on_timer() if name == "metadata" else self._id_request.on_timer()
             if silent != NO_LEADER:
                 self._close(silent)
-                self.pump()
+                self.send_ready()
         elif name == CONNECTIONS:
             for broker in self._port.on_timer():
                 self.connection_lost(broker)
-            self.pump()
-        elif self._alarm.take_expired():
+            self.send_ready()
+        elif self._timer.take_expired():
             self._expire()
-            self.pump()
+            self.send_ready()
 
     def _expire(self) -> None:
         """Fail requests that timed out, then batches that expired, queued or in flight."""
@@ -542,9 +522,9 @@ class Sender:
 
     def identified(self, response: InitProducerIdResponse) -> None:
         """Handle the response to a request for a producer id."""
-        if self._id_request.answered(response):
+        if self._id_request.on_response(response):
             self._sequences.assign(response.producer_id, response.producer_epoch)
-            self.pump()
+            self.send_ready()
 
     def disconnected(self, peer: int) -> None:
         """Handle a broken connection: all requests in flight to ``peer`` failed without a response."""
@@ -554,7 +534,7 @@ class Sender:
     def connection_lost(self, peer: int) -> None:
         """Fail all requests on a connection that was lost or could not be made."""
         self._connection_lost(peer, -1)
-        self.pump()
+        self.send_ready()
 
     def _close(self, broker: int, timed_out: int = -1) -> None:
         """Close a connection whose request timed out (``NetworkClient.handleTimedOutRequests``)."""
@@ -563,7 +543,7 @@ class Sender:
 
     def closed_by(self, broker: int) -> None:
         """Handle a connection closed by a broker after an error of a request with acks=0; the error is not sent."""
-        self._port.lost(broker)
+        self._port.disconnect(broker)
         self.metadata.disconnected(broker)
 
     def _connection_lost(self, broker: int, timed_out: int) -> None:
@@ -574,28 +554,28 @@ class Sender:
         """
         self.metadata.disconnected(broker)
         self._id_request.disconnected(broker)
-        lost = self._flight.lost(broker)
+        lost = self._flight.remove_broker(broker)
         for request, batch in lost if self._config.client.fails_oldest_first else reversed(lost):
             error = KafkaError.REQUEST_TIMED_OUT if request == timed_out else KafkaError.NETWORK_EXCEPTION
-            self._ended(batch, broker, error, -1)
+            self._on_failed_attempt(batch, broker, error, -1)
 
-    def answered(self, response: ProduceResponse) -> None:
+    def on_response(self, response: ProduceResponse) -> None:
         """Handle a broker's response for a batch."""
         flight = self._flight
         alone = flight.flights.get(response.correlation_id)
         if alone is None or alone[3] in flight.left:
-            for broker, batch, completed in self._flight.answered(response):
+            for broker, batch, completed in self._flight.complete(response):
                 self._complete_batch(broker, batch, completed)
         else:
             del flight.flights[response.correlation_id]
             flight.counts[alone[0]] -= 1
             self._complete_batch(alone[0], alone[2], response)
-        if self._accumulator.waiting or self._pumped_as_of != self.metadata.version or self._sequences.unsettled:
-            self.pump()
+        if self._accumulator.waiting or self._sent_as_of != self.metadata.version or self._sequences.unsettled:
+            self.send_ready()
 
     def _complete_batch(self, broker: int, batch: ProducerBatch, response: ProduceResponse) -> None:
         if response.error and response.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
-            self._ended(batch, broker, KafkaError(response.error), response.log_start)
+            self._on_failed_attempt(batch, broker, KafkaError(response.error), response.log_start)
             if response.current is not None and self._config.client.learns_leaders:
                 self.metadata.learn(batch.partition, response.current)
             return
@@ -611,7 +591,7 @@ class Sender:
                 now, batch, broker, response.leader_epoch, response.log_offset, response.epoch_branch
             )
 
-    def _ended(self, batch: ProducerBatch, broker: int, error: KafkaError, log_start: int) -> None:
+    def _on_failed_attempt(self, batch: ProducerBatch, broker: int, error: KafkaError, log_start: int) -> None:
         """Handle an attempt that ended in an error: retry, split or fail the batch (``Sender.completeBatch``)."""
         config = self._config
         line = self._accumulator.queues[batch.partition]
@@ -664,14 +644,14 @@ class Sender:
         """Return all state, including that of the accumulator."""
         return (
             self._accumulator.save(), self._flight.save(), self._sequences.save(), self._id_request.save(),
-            self.metadata.save(), self._port.save(), self._alarm.save(), self._correlation, self._ready.no_linger,
+            self.metadata.save(), self._port.save(), self._timer.save(), self._correlation, self._ready.no_linger,
             tuple(self._next_line.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
-            accumulator, flight, sequences, id_request, metadata, port, alarm, self._correlation, self._ready.no_linger,
+            accumulator, flight, sequences, id_request, metadata, port, timer, self._correlation, self._ready.no_linger,
             lines,
         ) = saved  # fmt: skip
         self._port.load(port)
@@ -681,9 +661,9 @@ class Sender:
         self._sequences.load(sequences, self._accumulator.queues)
         self._id_request.load(id_request)
         self.metadata.load(metadata)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
         self._next_line = dict(lines)
-        self._pumped_as_of = -1
+        self._sent_as_of = -1
 
 
 # Slow callbacks: they run on the I/O thread, which also sends, handles responses and checks timeouts.
@@ -715,11 +695,11 @@ class IoThread:
         self._messages: list[Waiting] = []
         self._timers: list[Payload] = []
 
-    def connect(self, sender: Sender, books: DeliveryStats) -> None:
+    def connect(self, sender: Sender, stats: DeliveryStats) -> None:
         """Connect it to the sender that it stalls, and to the statistics that report outcomes to it."""
         self.sender = sender
-        if isinstance(books, DeliveryStatsWithCallbacks):
-            books.io = self
+        if isinstance(stats, DeliveryStatsWithCallbacks):
+            stats.io = self
 
     def run_callbacks(self, records: int) -> None:
         """Run the callbacks of a completed batch's records one after the other, after those already running."""
@@ -756,7 +736,7 @@ class IoThread:
                     node.receive(source, message)
             while self._timers and not self.busy:
                 self.sender.on_timer(self._timers.pop(0)[0])
-            self.sender.pump()
+            self.sender.send_ready()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""

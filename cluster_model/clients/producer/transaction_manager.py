@@ -303,23 +303,8 @@ class TransactionManager:
     """State machine of one producer's transactions."""
 
     __slots__ = (
-        "_adding",
-        "_backoff_us",
-        "_id",
-        "_queue",
-        "_retry_at",
-        "_rules",
-        "_timeout_us",
-        "end_sent",
-        "epoch",
-        "error",
-        "id_unknown",
-        "in_flight",
-        "lost_coordinator",
-        "needs_epoch_bump",
-        "partitions",
-        "producer_id",
-        "started",
+        "_adding", "_backoff_us", "_id", "_queue", "_retry_at", "_rules", "_timeout_us", "end_sent", "epoch", "error",
+        "id_unknown", "in_flight", "lost_coordinator", "needs_epoch_bump", "partitions", "producer_id", "started",
         "state",
     )  # fmt: skip
 
@@ -448,7 +433,7 @@ class TransactionManager:
                 return None if now < self._retry_at or (head.kind == END and not idle) else head
         return None
 
-    def due(self, now: int) -> int:
+    def next_action_us(self, now: int) -> int:
         """Return when a delayed request may be sent again, -1 for none."""
         return self._retry_at if self._queue and self.in_flight is None and self._retry_at > now else -1
 
@@ -487,7 +472,7 @@ class TransactionManager:
         self._retry_at = now + pause_us
         self._enqueue(ask)
 
-    def answered(self, error: KafkaError, now: int, producer_id: int = -1, epoch: int = -1) -> None:
+    def on_response(self, error: KafkaError, now: int, producer_id: int = -1, epoch: int = -1) -> None:
         """Handle the response to the request in flight; id and epoch are those of InitProducerId and EndTxn."""
         ask = self.in_flight
         assert ask is not None
@@ -615,14 +600,14 @@ class TransactionManager:
 class ProducerIdRequest:
     """Request for a producer id: at most one is in flight; it is repeated after the backoff until it succeeds."""
 
-    __slots__ = ("_alarm", "_asked_at", "_backoff_us", "_correlation", "_metadata", "_node", "_port", "_timeout_us")
+    __slots__ = ("_asked_at", "_backoff_us", "_correlation", "_metadata", "_node", "_port", "_timeout_us", "_timer")
 
     def __init__(self, port: NodeContext, metadata: Metadata, *, backoff_us: int, timeout_us: int) -> None:
         self._port = port
         self._metadata = metadata
         self._backoff_us = backoff_us
         self._timeout_us = timeout_us
-        self._alarm = DeadlineTimer(port, "producer id")
+        self._timer = DeadlineTimer(port, "producer id")
         self._correlation = port.first_number
         self._node = NO_LEADER
         """Broker that the request was sent to."""
@@ -640,22 +625,22 @@ class ProducerIdRequest:
         self._asked_at = now
         self._correlation += 1
         self._port.send(self._node, InitProducerIdRequest(self._correlation))
-        self._alarm.arm(now + self._timeout_us)
+        self._timer.arm(now + self._timeout_us)
 
     def _again(self) -> None:
         self._node = NO_LEADER
-        self._alarm.arm(self._port.now + self._backoff_us)
+        self._timer.arm(self._port.now + self._backoff_us)
 
     def on_timer(self) -> int:
         """Repeat after the backoff, or return a broker that timed out; see :meth:`Metadata.on_timer`."""
-        if not self._alarm.take_expired() or self._asked_at < 0:
+        if not self._timer.take_expired() or self._asked_at < 0:
             return NO_LEADER
         if self._node == NO_LEADER:
             self._send_request()
         elif self._port.now - self._asked_at >= self._timeout_us:
             return self._node
         else:
-            self._alarm.arm(self._asked_at + self._timeout_us)
+            self._timer.arm(self._asked_at + self._timeout_us)
         return NO_LEADER
 
     def disconnected(self, peer: int) -> None:
@@ -663,7 +648,7 @@ class ProducerIdRequest:
         if peer == self._node:
             self._again()
 
-    def answered(self, response: InitProducerIdResponse) -> bool:
+    def on_response(self, response: InitProducerIdResponse) -> bool:
         """Handle a response; return whether it has the requested id."""
         if self._node == NO_LEADER or response.correlation_id != self._correlation:
             return False
@@ -676,12 +661,12 @@ class ProducerIdRequest:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
-        return (self._alarm.save(), self._correlation, self._node, self._asked_at)
+        return (self._timer.save(), self._correlation, self._node, self._asked_at)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        alarm, self._correlation, self._node, self._asked_at = saved
-        self._alarm.load(alarm)
+        timer, self._correlation, self._node, self._asked_at = saved
+        self._timer.load(timer)
 
 
 # Sequences of a transactional producer: no batch is sent outside a transaction, and no sequence gap is repaired.
@@ -786,7 +771,7 @@ def transaction_rules(profile: Profile, config: ProducerConfig) -> TransactionRu
 class TransactionRequestSender:
     """Sends the requests of a :class:`TransactionManager` one at a time, and passes it the responses."""
 
-    __slots__ = ("_alarm", "_groups", "_link", "_metadata", "_port", "_timing", "manager")
+    __slots__ = ("_groups", "_link", "_metadata", "_port", "_timer", "_timing", "manager")
 
     def __init__(
         self, port: NodeContext, config: ProducerConfig, metadata: Metadata, manager: TransactionManager
@@ -797,7 +782,7 @@ class TransactionRequestSender:
         self.manager = manager
         self._link = CoordinatorConnection(port, metadata, config.transactional_id, self._timing, TRANSACTION)
         self._groups: dict[str, CoordinatorConnection] = {}
-        self._alarm = DeadlineTimer(port, TIMER)
+        self._timer = DeadlineTimer(port, TIMER)
 
     def _group(self, group: str) -> CoordinatorConnection:
         link = self._groups.get(group)
@@ -815,7 +800,7 @@ class TransactionRequestSender:
         """Return whether a request to a broker is in flight."""
         return any(link.busy(broker) for link in self._links())
 
-    def pump(self, *, idle: bool) -> None:
+    def send_next(self, *, idle: bool) -> None:
         """Send the next request, if any; ``idle``: all batches have their outcome."""
         manager = self.manager
         now = self._port.now
@@ -828,7 +813,7 @@ class TransactionRequestSender:
         wanted: list[CoordinatorConnection] = []
         if ask is not None:
             link = self._group(ask.group) if ask.group else self._link
-            if link.known:
+            if link.is_known:
                 link.send(ask.kind, manager.sent(ask))
             else:
                 link.find()
@@ -836,30 +821,30 @@ class TransactionRequestSender:
         self._rearm(wanted, now)
 
     def _rearm(self, wanted: list[CoordinatorConnection], now: int) -> None:
-        times = [self.manager.due(now)]
-        times += [link.due() for link in self._links() if link in wanted or link.waits]
+        times = [self.manager.next_action_us(now)]
+        times += [link.next_action_us() for link in self._links() if link in wanted or link.waits]
         due = [at for at in times if at >= 0]
         if due:
-            self._alarm.arm(min(due))
+            self._timer.arm(min(due))
 
     def on_timer(self) -> list[int]:
-        """Handle the timer; return the brokers whose requests timed out. The caller calls :meth:`pump`."""
-        if not self._alarm.take_expired():
+        """Handle the timer; return the brokers whose requests timed out. The caller calls :meth:`send_ready`."""
+        if not self._timer.take_expired():
             return []
         now = self._port.now
         return list(dict.fromkeys(broker for link in self._links() for broker in link.timed_out(now)))
 
-    def lost(self, broker: int) -> None:
+    def on_disconnect(self, broker: int) -> None:
         """Handle a broken connection to a broker."""
         for link in self._links():
-            if link.lost(broker):
+            if link.on_disconnect(broker):
                 self.manager.unanswered(self._port.now)
 
     def receive(self, message: Any) -> bool:
         """Handle a response; return False if it is not from a coordinator."""
         if isinstance(message, FindCoordinatorResponse):
             for link in self._links():
-                link.found(message)
+                link.on_coordinator_found(message)
             return True
         if not isinstance(
             message,
@@ -875,23 +860,23 @@ class TransactionRequestSender:
         now = self._port.now
         if isinstance(message, TxnOffsetCommitResponse):
             errors = [KafkaError(error) for _partition, error in message.partitions if error]
-            self.manager.answered(errors[0] if errors else KafkaError.NONE, now)
+            self.manager.on_response(errors[0] if errors else KafkaError.NONE, now)
         elif isinstance(message, InitProducerIdResponse | EndTxnResponse):
-            self.manager.answered(KafkaError(message.error), now, message.producer_id, message.producer_epoch)
+            self.manager.on_response(KafkaError(message.error), now, message.producer_id, message.producer_epoch)
         else:
-            self.manager.answered(KafkaError(message.error), now)
+            self.manager.on_response(KafkaError(message.error), now)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
         groups = tuple([(group, link.save()) for group, link in self._groups.items()])
-        return (self.manager.save(), self._link.save(), groups, self._alarm.save())
+        return (self.manager.save(), self._link.save(), groups, self._timer.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        manager, link, groups, alarm = saved
+        manager, link, groups, timer = saved
         self.manager.load(manager)
         self._link.load(link)
         self._groups.clear()
         for group, state in groups:
             self._group(group).load(state)
-        self._alarm.load(alarm)
+        self._timer.load(timer)

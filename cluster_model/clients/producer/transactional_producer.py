@@ -55,7 +55,7 @@ ABORTED_BY_APPLICATION: Final = "TransactionAbortedException"
 """Error of records not yet sent when their transaction was aborted, without a Kafka error code."""
 
 
-class _Written(NamedTuple):
+class _SentBatch(NamedTuple):
     """A batch that may be in the log; broker, epoch, offset and log branch are -1 if it was not acknowledged."""
 
     partition: str
@@ -90,7 +90,7 @@ class TransactionalDeliveryStats(DeliveryStats):
         self._refused = refused
         self.io: IoThread | None = None
         """I/O thread of a producer whose callbacks take time, else None."""
-        self._written: list[_Written] = []
+        self._written: list[_SentBatch] = []
         """Batches of the current transaction that may be in the log."""
         self.open_records = 0
         """Records sent since the transaction began."""
@@ -117,7 +117,7 @@ class TransactionalDeliveryStats(DeliveryStats):
         """Handle the success callback of a batch, whose outcome follows with the end of the transaction."""
         self._pace.settled(batch.records, now - batch.created_us)
         self._written.append(
-            _Written(
+            _SentBatch(
                 batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.by_send_time()), broker,
                 epoch, offset, epoch_branch,
             )
@@ -141,7 +141,7 @@ class TransactionalDeliveryStats(DeliveryStats):
     def _over(self, now: int, batch: ProducerBatch, error: str) -> None:
         if batch.written:
             self._written.append(
-                _Written(
+                _SentBatch(
                     batch.partition, batch.sequence, batch.records, batch.created_us, tuple(batch.by_send_time())
                 )
             )  # fmt: skip
@@ -226,8 +226,8 @@ class TransactionLoop:
     """The transaction logic of an application: begins, commits and aborts transactions by its plan."""
 
     __slots__ = (
-        "_alarm", "_asked_at", "_began_at", "_block_us", "_books", "_emit", "_id", "_manager", "_name", "_overdue",
-        "_plan", "_port", "_pump", "_reason", "_wanted", "begun", "ended", "hanging", "on_end",
+        "_asked_at", "_began_at", "_block_us", "_books", "_emit", "_id", "_manager", "_name", "_overdue", "_plan",
+        "_port", "_reason", "_send_ready", "_timer", "_wanted", "begun", "ended", "hanging", "on_end",
     )  # fmt: skip
 
     def __init__(
@@ -237,11 +237,11 @@ class TransactionLoop:
         plan: TransactionPlan,
         config: ProducerConfig,
         manager: TransactionManager,
-        books: TransactionalDeliveryStats,
-        pump: Callable[[], None],
+        stats: TransactionalDeliveryStats,
+        send_ready: Callable[[], None],
         emit: Callable[[Event], None],
     ) -> None:
-        """Make it; ``pump`` makes the I/O thread send all that may be sent."""
+        """Make it; ``send_ready`` makes the I/O thread send all that may be sent."""
         if not plan.records and not plan.every_us:
             plan = plan._replace(every_us=USUAL_US)
         self._port = port
@@ -250,10 +250,10 @@ class TransactionLoop:
         self._id = config.transactional_id
         self._block_us = config.block_us
         self._manager = manager
-        self._books = books
-        self._pump = pump
+        self._books = stats
+        self._send_ready = send_ready
         self._emit = emit
-        self._alarm = DeadlineTimer(port, TIMER)
+        self._timer = DeadlineTimer(port, TIMER)
         self.begun = 0
         """Number of transactions begun."""
         self.ended = False
@@ -274,7 +274,7 @@ class TransactionLoop:
     def initialize(self) -> None:
         """Start the application with ``initTransactions``."""
         self._manager.initialize()
-        self._pump()
+        self._send_ready()
 
     def open(self) -> bool:
         """Return whether records can be sent now; begin a transaction if there is none."""
@@ -287,7 +287,7 @@ class TransactionLoop:
             detail = f"{self._id}, producer id {manager.producer_id}, epoch {manager.epoch}"
             self._emit(TransactionBegun(now, self._name, detail))
             if self._plan.every_us:
-                self._alarm.arm(now + self._plan.every_us)
+                self._timer.arm(now + self._plan.every_us)
         return manager.state is ProducerTransactionState.IN_TRANSACTION and not self.hanging
 
     @property
@@ -301,15 +301,15 @@ class TransactionLoop:
         return bool(self._wanted)
 
     def on_timer(self) -> None:
-        """Handle a timer; call :meth:`look` afterwards."""
-        self._alarm.take_expired()
+        """Handle a timer; call :meth:`proceed` afterwards."""
+        self._timer.take_expired()
 
     def finish(self) -> None:
         """End the open transaction as the application stops, unless it is left open by plan."""
         if self._manager.state is ProducerTransactionState.IN_TRANSACTION and not self.hanging and not self._wanted:
             self._end()
 
-    def look(self) -> None:
+    def proceed(self) -> None:
         """Continue as far as possible, while the application is not in ``send``."""
         manager = self._manager
         if self.ended:
@@ -355,13 +355,13 @@ class TransactionLoop:
         self._wanted = wanted
         self._asked_at = now
         self._overdue = False
-        self._alarm.arm(now + self._block_us)
+        self._timer.arm(now + self._block_us)
         if wanted == COMMIT:
             self._manager.commit()
         else:
             self._manager.abort()
-        self._pump()
-        self.look()
+        self._send_ready()
+        self.proceed()
 
     def _over(self) -> None:
         wanted, self._wanted = self._wanted, ""
@@ -398,16 +398,16 @@ class TransactionLoop:
         """Return all state."""
         return (
             self.begun, self.ended, self.hanging, self._began_at, self._wanted, self._reason, self._asked_at,
-            self._overdue, self._alarm.save(),
+            self._overdue, self._timer.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
             self.begun, self.ended, self.hanging, self._began_at, self._wanted, self._reason, self._asked_at,
-            self._overdue, alarm,
+            self._overdue, timer,
         ) = saved  # fmt: skip
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 def _nothing(_wanted: str) -> None:
@@ -439,13 +439,13 @@ class TransactionalSender(Sender):
         config: ProducerConfig,
         brokers: tuple[int, ...],
         accumulator: RecordAccumulator,
-        books: DeliveryStats,
+        stats: DeliveryStats,
         jitter: RandomStream,
         sizes: RecordSizes,
         latencies: NodeLatencies,
     ) -> None:
         """Make a sender; ``profile`` is the cluster's release, the other parameters are those of every sender."""
-        super().__init__(port, spec, config, brokers, accumulator, books, jitter, sizes, latencies)
+        super().__init__(port, spec, config, brokers, accumulator, stats, jitter, sizes, latencies)
         rules = transaction_rules(profile, config)
         self.manager = TransactionManager(
             config.transactional_id, config.transaction_timeout_us, config.backoff_us, rules
@@ -460,7 +460,7 @@ class TransactionalSender(Sender):
     def _busy(self, broker: int) -> bool:
         return super()._busy(broker) or self.control.busy(broker)
 
-    def pump(self) -> None:
+    def send_ready(self) -> None:
         """Send what may be sent, requests to the coordinator first."""
         if self._stalled:
             return
@@ -472,10 +472,10 @@ class TransactionalSender(Sender):
             self._abandon(why)
         elif manager.state is ProducerTransactionState.FATAL_ERROR:
             self.abort(why)
-        self.control.pump(idle=self._accumulator.incomplete == 0)
+        self.control.send_next(idle=self._accumulator.incomplete == 0)
         if (manager.producer_id, manager.epoch) != (sequences.producer_id, sequences.epoch):
             sequences.assign(manager.producer_id, manager.epoch)
-        super().pump()
+        super().send_ready()
 
     def _abandon(self, error: str) -> None:
         """Fail all batches not yet sent (``abortUndrainedBatches``)."""
@@ -487,18 +487,18 @@ class TransactionalSender(Sender):
                     self._accumulator.complete(batch)
                     self._books.batch_failed(now, batch, error)
 
-    def heard(self, message: Any) -> bool:
+    def on_coordinator_response(self, message: Any) -> bool:
         """Handle a coordinator's response; return False if it is not one."""
         if not self.control.receive(message):
             return False
-        self.pump()
+        self.send_ready()
         return True
 
-    def answered(self, response: ProduceResponse) -> None:
+    def on_response(self, response: ProduceResponse) -> None:
         """Handle a broker's response for a batch; after the last batch the transaction may end."""
-        super().answered(response)
+        super().on_response(response)
         if self._accumulator.incomplete == 0:
-            self.pump()
+            self.send_ready()
 
     def on_timer(self, name: str) -> None:
         """Handle a timer of this thread by its name."""
@@ -507,14 +507,14 @@ class TransactionalSender(Sender):
             return
         for broker in self.control.on_timer():
             self._close(broker)
-        self.pump()
+        self.send_ready()
 
     def _close(self, broker: int, timed_out: int = -1) -> None:
         self._port.reconnect(broker)
         super()._close(broker, timed_out)
 
     def _connection_lost(self, broker: int, timed_out: int) -> None:
-        self.control.lost(broker)
+        self.control.on_disconnect(broker)
         super()._connection_lost(broker, timed_out)
 
     def save(self) -> tuple[Any, ...]:
@@ -559,7 +559,7 @@ class TransactionalProducer(Producer):
         self._let_go = False
         self.transacting = TransactionLoop(
             self._port, self._spec.name, self._spec.transactions or TransactionPlan(), self._config, self._tx.manager,
-            self._ledger, self._pump, emit,
+            self._ledger, self._send_ready, emit,
         )  # fmt: skip
 
     def _make_books(self, emit: Callable[[Event], None]) -> TransactionalDeliveryStats:
@@ -602,7 +602,7 @@ class TransactionalProducer(Producer):
             self._port.timer(timeout_us, CLOSE_TIMEOUT)
         self._let_go = self._let_go or timeout_us <= 0
         super().close(timeout_us)
-        self._look()
+        self._proceed()
 
     @property
     def closed(self) -> bool:
@@ -614,11 +614,11 @@ class TransactionalProducer(Producer):
         if self._io is not None and self._io.busy:
             self._io.keep(source, message)
             return
-        if not self._tx.heard(message):
+        if not self._tx.on_coordinator_response(message):
             super().receive(source, message)
         elif self._waits:
             self._go_on()
-        self._look()
+        self._proceed()
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer by its name."""
@@ -634,7 +634,7 @@ class TransactionalProducer(Producer):
             self._tx.on_timer(name)
         else:
             super().on_timer(timer)
-        self._look()
+        self._proceed()
 
     def on_disconnect(self, peer: int) -> None:
         """Handle a broken connection: all requests in flight to ``peer`` failed without a response."""
@@ -642,17 +642,17 @@ class TransactionalProducer(Producer):
             self._tx.disconnected(peer)
         else:
             super().on_disconnect(peer)
-        self._look()
+        self._proceed()
 
-    def _look(self) -> None:
+    def _proceed(self) -> None:
         """Continue the application's thread, unless it is in ``send``."""
         if not self._held and not self._owed:
-            self.transacting.look()
+            self.transacting.proceed()
             self._running = self._running and not self.transacting.ended
 
-    def _pump(self) -> None:
+    def _send_ready(self) -> None:
         self._tx.set_no_linger(self.transacting.waiting or self._ending.waits or bool(self._held))
-        self._tx.pump()
+        self._tx.send_ready()
 
     def _make(self) -> None:
         """Make the next records, which need a transaction."""

@@ -313,24 +313,8 @@ class KraftBrokerClient:
     """Control-plane client of one broker in KRaft mode."""
 
     __slots__ = (
-        "_alarm",
-        "_base",
-        "_broker",
-        "_committed",
-        "_forwarding",
-        "_held",
-        "_late_port",
-        "_lifecycle",
-        "_loaded_at",
-        "_loader",
-        "_on_batch",
-        "_port",
-        "_proposals",
-        "controller",
-        "handlers",
-        "is_running",
-        "peer",
-        "registered",
+        "_base", "_broker", "_committed", "_forwarding", "_held", "_late_port", "_lifecycle", "_loaded_at", "_loader",
+        "_on_batch", "_port", "_proposals", "_timer", "controller", "handlers", "is_running", "peer", "registered",
     )  # fmt: skip
 
     def __init__(
@@ -364,7 +348,7 @@ class KraftBrokerClient:
         self._committed = self._loader.image
         """Image of all committed records; the loader has one of its own while a fault delays metadata."""
         self._held = DelayedUpdates()
-        self._alarm = DeadlineTimer(port, HELD)
+        self._timer = DeadlineTimer(port, HELD)
         self.controller = None if controller_of is None else controller_of(port, self.peer, self._committed)
         heartbeats = self._channel(
             HEARTBEATS, config.heartbeat_us if settings.heartbeat_retry_flat else config.session_us // 2
@@ -378,8 +362,8 @@ class KraftBrokerClient:
         self.handlers: Handlers = {
             BrokerRegistrationResponse: lambda _source, answer: self._lifecycle.registration_answered(answer),
             BrokerHeartbeatResponse: lambda _source, answer: self._lifecycle.heartbeat_answered(answer),
-            AlterPartitionBatchResponse: lambda _source, answer: self._proposals.answered(answer),
-            EnvelopeResponse: lambda _source, answer: self._forwarding.answered(answer),
+            AlterPartitionBatchResponse: lambda _source, answer: self._proposals.on_response(answer),
+            EnvelopeResponse: lambda _source, answer: self._forwarding.on_response(answer),
             **dict.fromkeys(ForwardingManager.REQUESTS, self._forwarding.forward),
             **self.peer.handlers,
         }
@@ -462,7 +446,7 @@ class KraftBrokerClient:
         self._forwarding.stopped()
         self._loader.stopped()
         self._held.clear()
-        self._alarm.forget()
+        self._timer.forget()
         self._catch_up()
         if self.controller is not None:
             self.controller.stopped()
@@ -485,7 +469,7 @@ class KraftBrokerClient:
         elif name == AGAIN:
             self._proposals.on_timer(timer)
         elif name == HELD:
-            if self._alarm.take_expired():
+            if self._timer.take_expired():
                 self._catch_up()
         elif name == STARTED:
             self._lifecycle.start()
@@ -542,18 +526,18 @@ class KraftBrokerClient:
         """Undo :meth:`hold_metadata` of that fault; the process replays what is due when it next runs."""
         self._held.release(fault)
         if self._held.nonempty:
-            self._alarm.arm(self._port.now)
+            self._timer.arm(self._port.now)
         else:
             self._catch_up()
 
     def _catch_up(self) -> None:
         """Replay what is due; drop the separate image once nothing is delayed."""
-        while (batch := self._held.due(self._port.now)) is not None:
+        while (batch := self._held.take_due(self._port.now)) is not None:
             self._loader.replay(*batch)
         if self._held.delaying:
             at = self._held.next_at()
             if at >= 0:
-                self._alarm.arm(at)
+                self._timer.arm(at)
         else:
             self._loader.image = self._committed
 
@@ -619,7 +603,7 @@ class KraftBrokerClient:
         held = (self._held.save(), self._committed.save()) if self._held.delaying or self._held.nonempty else ()
         return (
             self.registered, self.is_running, self._loaded_at, self.peer.save(), self._loader.save(),
-            self._lifecycle.save(), self._proposals.save(), self._forwarding.save(), controller, self._alarm.save(),
+            self._lifecycle.save(), self._proposals.save(), self._forwarding.save(), controller, self._timer.save(),
             held,
         )  # fmt: skip
 
@@ -627,12 +611,12 @@ class KraftBrokerClient:
         """Restore the state that :meth:`save` returned, after those of the network and the control plane."""
         (
             self.registered, self.is_running, self._loaded_at, peer, loader, lifecycle, proposals, forwarding,
-            controller, alarm, held,
+            controller, timer, held,
         ) = saved  # fmt: skip
         self.peer.load(peer)
         waiting, committed = held or ((), ())
         self._held.load(waiting)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
         self._loader.image = MetadataImage(self._base) if held else self._committed
         self._loader.load(loader)
         if held:

@@ -281,10 +281,10 @@ class KraftControlPlane:
     def _controller(self, port: NodeContext, peer: RaftClient, committed: MetadataImage) -> QuorumController:
         return QuorumController(
             port, peer, committed, self._base, self._parts.profile, self._settings, self._spec.config, self._draw,
-            self._began,
+            self._emit_active,
         )  # fmt: skip
 
-    def _began(self, node: int, epoch: int) -> None:
+    def _emit_active(self, node: int, epoch: int) -> None:
         """Emit that a controller became active; the first epoch, in which the cluster forms, is no event."""
         if epoch > 1:
             broker = node if node in self._controls else NO_LEADER

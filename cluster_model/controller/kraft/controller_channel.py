@@ -41,7 +41,7 @@ class RequestInFlight(NamedTuple):
 class ControllerChannel:
     """Queue of requests to the active controller, one in flight at a time; a broker has one per kind of request."""
 
-    __slots__ = ("_alarm", "_log", "_name", "_port", "_queue", "_ready_at", "_timeout_us", "in_flight", "on_timeout")
+    __slots__ = ("_log", "_name", "_port", "_queue", "_ready_at", "_timeout_us", "_timer", "in_flight", "on_timeout")
 
     def __init__(self, port: NodeContext, name: str, log: MetadataLog, timeout_us: int) -> None:
         """``name`` names its timer; a request without a response for ``timeout_us`` is sent again."""
@@ -51,7 +51,7 @@ class ControllerChannel:
         self._name = name
         self._log = log
         self._timeout_us = timeout_us
-        self._alarm = DeadlineTimer(port, name)
+        self._timer = DeadlineTimer(port, name)
         self._queue: list[QueuedRequest] = []
         self._ready_at = 0
         self.in_flight: RequestInFlight | None = None
@@ -64,9 +64,9 @@ class ControllerChannel:
     def send(self, request: Any) -> None:
         """Queue a request; its ``correlation_id`` is unique in this channel."""
         self._queue.append(QueuedRequest(request, self._port.now))
-        self._pump()
+        self._send_ready()
 
-    def _pump(self) -> None:
+    def _send_ready(self) -> None:
         if self.in_flight is not None or not self._queue:
             return
         now = self._port.now
@@ -74,16 +74,16 @@ class ControllerChannel:
         if self.on_timeout is not None and now - self._queue[0].created_at >= self._timeout_us:
             self._queue.pop(0)
             self.on_timeout()
-            self._pump()
+            self._send_ready()
         elif now < self._ready_at:
-            self._alarm.arm(self._ready_at)
+            self._timer.arm(self._ready_at)
         elif leader == NO_LEADER:
-            self._alarm.arm(now + POLL_US)
+            self._timer.arm(now + POLL_US)
         else:
             request, created_at = self._queue.pop(0)
             self.in_flight = RequestInFlight(leader, request, now + self._timeout_us, created_at)
             self._port.send(leader, request)
-            self._alarm.arm(now + self._timeout_us)
+            self._timer.arm(now + self._timeout_us)
 
     def take_response(self, response: Any) -> Any | None:
         """Return the request that a response belongs to; None if it is to be retried, or is unknown by now."""
@@ -95,27 +95,27 @@ class ControllerChannel:
             self._port.abandon(flying.target)
             self._retry(flying)
             return None
-        self._pump()
+        self._send_ready()
         return flying.request
 
     def _retry(self, flying: RequestInFlight) -> None:
         self._queue.insert(0, QueuedRequest(flying.request, flying.created_at))
         self._ready_at = self._port.now + RECONNECT_US
-        self._pump()
+        self._send_ready()
 
     def on_timer(self) -> None:
         """Handle its timer: time out the request in flight, or send a waiting one."""
-        if not self._alarm.take_expired():
+        if not self._timer.take_expired():
             return
         flying = self.in_flight
         if flying is None:
-            self._pump()
+            self._send_ready()
         elif flying.deadline <= self._port.now:
             self.in_flight = None
             self._port.abandon(flying.target)
             self._retry(flying)
         else:
-            self._alarm.arm(flying.deadline)
+            self._timer.arm(flying.deadline)
 
     def on_disconnect(self, peer: int) -> None:
         """A connection broke: retry the request that was sent over it."""
@@ -133,17 +133,17 @@ class ControllerChannel:
         """The process died."""
         self.clear()
         self._ready_at = 0
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
-        return (tuple(self._queue), self._ready_at, self.in_flight, self._alarm.save())
+        return (tuple(self._queue), self._ready_at, self.in_flight, self._timer.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        queue, self._ready_at, self.in_flight, alarm = saved
+        queue, self._ready_at, self.in_flight, timer = saved
         self._queue = list(queue)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 # ISR changes proposed by the leaders on one broker (``AlterPartitionManager``, KIP-497). One request is in flight at a
@@ -193,7 +193,7 @@ class AlterPartitionManager:
         partitions = tuple(proposal._replace(broker_epoch=epoch) for proposal in self._waiting.values())
         self.channel.send(AlterPartitionBatchRequest(self._correlation, self._port.node_id, epoch, partitions))
 
-    def answered(self, response: AlterPartitionBatchResponse) -> None:
+    def on_response(self, response: AlterPartitionBatchResponse) -> None:
         """Deliver the results of partitions to their leaders; proposals without a result are sent again."""
         request = self.channel.take_response(response)
         if request is None:
@@ -260,7 +260,7 @@ class ForwardingManager:
         self._sources[self._correlation] = source
         self.channel.send(EnvelopeRequest(self._correlation, request))
 
-    def answered(self, response: EnvelopeResponse) -> None:
+    def on_response(self, response: EnvelopeResponse) -> None:
         """Return the response in an envelope to the node that sent the request."""
         if self.channel.take_response(response) is not None:
             source = self._sources.pop(response.correlation_id, None)

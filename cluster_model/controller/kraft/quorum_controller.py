@@ -148,8 +148,8 @@ class QuorumController:
     """Controller of one node; it is active only between :meth:`on_leader` and :meth:`on_resigned`."""
 
     __slots__ = (
-        "_admin", "_alarm", "_began", "_cluster", "_committed", "_deferred", "_heartbeats", "_image", "_log",
-        "_next", "_port", "_replication", "_settings", "active", "handlers",
+        "_admin", "_began", "_cluster", "_committed", "_deferred", "_heartbeats", "_image", "_log", "_next", "_port",
+        "_replication", "_settings", "_timer", "active", "handlers",
     )  # fmt: skip
 
     def __init__(
@@ -179,7 +179,7 @@ class QuorumController:
         self._replication = ReplicationControlManager(self._image, profile, defaults)
         self._cluster = ClusterControlManager(self._image, profile, self._replication, self._heartbeats)
         self._admin = ControllerApis(self._image, profile, self._replication, self._cluster, defaults, draw)
-        self._alarm = DeadlineTimer(port, SESSIONS)
+        self._timer = DeadlineTimer(port, SESSIONS)
         self._began = began
         self._deferred: list[DeferredReply] = []
         self._next = 0
@@ -240,7 +240,7 @@ class QuorumController:
         self.active = False
         self._heartbeats.clear()
         self._deferred.clear()
-        self._alarm.forget()
+        self._timer.forget()
 
     def _reply(self, target: int, answer: Any) -> None:
         if target != NO_LEADER:
@@ -329,13 +329,13 @@ class QuorumController:
     def _watch_sessions(self) -> None:
         deadline = self._heartbeats.next_deadline()
         if deadline != NEVER:
-            self._alarm.arm(max(deadline, self._port.now))
+            self._timer.arm(max(deadline, self._port.now))
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle the timers of sessions, rebalancing and unclean elections; False for any other timer."""
         name = timer[0]
         if name == SESSIONS:
-            if self._alarm.take_expired() and self.active:
+            if self._timer.take_expired() and self.active:
                 self._write(self._cluster.fence_stale(self._port.now))
                 self._watch_sessions()
         elif name == REBALANCE:
@@ -359,16 +359,16 @@ class QuorumController:
         """Return all state but the committed image; its own image only if it holds uncommitted records."""
         ahead = self._image.save() if self.active and self._image.next_offset != self._committed.next_offset else ()
         return (
-            self.active, ahead, self._heartbeats.save(), self._alarm.save(), tuple(self._deferred), self._next,
+            self.active, ahead, self._heartbeats.save(), self._timer.save(), tuple(self._deferred), self._next,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned, after that of the committed image."""
-        self.active, ahead, heartbeats, alarm, deferred, self._next = saved
+        self.active, ahead, heartbeats, timer, deferred, self._next = saved
         if ahead:
             self._image.load(ahead)
         else:
             self._image.copy_of(self._committed)
         self._heartbeats.load(heartbeats)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
         self._deferred = list(deferred)

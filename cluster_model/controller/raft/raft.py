@@ -70,7 +70,7 @@ class RequestManager:
         known = self._peers.get(peer, FRESH)
         return known.sent_at >= 0 and known.number == number
 
-    def answered(self, peer: int) -> None:
+    def on_success(self, peer: int) -> None:
         """Record a response without error."""
         self._peers.pop(peer, None)
 
@@ -133,7 +133,7 @@ class EpochElection:
         return sum(self._votes.values()) > len(self._voters) // 2
 
     @property
-    def lost(self) -> bool:
+    def is_rejected(self) -> bool:
         """Whether a majority is no longer possible."""
         return len(self._votes) - sum(self._votes.values()) >= (len(self._voters) + 1) // 2
 
@@ -147,7 +147,7 @@ class EpochElection:
         return (tuple(self._votes.items()), self.retries, self.backing_off)
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...], me: int, voters: tuple[int, ...]) -> "EpochElection":
+    def from_saved(cls, saved: tuple[Any, ...], me: int, voters: tuple[int, ...]) -> "EpochElection":
         """Restore the state that :meth:`save` returned."""
         votes, retries, backing_off = saved
         election = cls(me, voters, retries)
@@ -265,7 +265,7 @@ class LeaderState:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...], others: tuple[int, ...], config: QuorumConfig) -> "LeaderState":
+    def from_saved(cls, saved: tuple[Any, ...], others: tuple[int, ...], config: QuorumConfig) -> "LeaderState":
         """Restore the state that :meth:`save` returned."""
         epoch_start, since, ends, last_fetch, high_watermark, unaware, pending, write_at, progress = saved
         leading = cls(others, epoch_start, since, config)
@@ -425,11 +425,11 @@ class RaftNode:
         if self.role is Role.PROSPECTIVE:
             if election.won:
                 self._become_candidate(now)
-            elif election.lost:
+            elif election.is_rejected:
                 self._lose(now)
         elif election.won:
             self._lead(now)
-        elif election.lost and not election.backing_off and not self._config.waits_out:
+        elif election.is_rejected and not election.backing_off and not self._config.waits_out:
             self._back_off(election, now)
 
     def _stand(self, now: int) -> None:
@@ -457,7 +457,7 @@ class RaftNode:
         self.election = EpochElection(self.id, self.voters, retries)
         self.due_at = now + self._election_timeout()
         for voter in self.other_voters:
-            self.connections.answered(voter)
+            self.connections.on_success(voter)
         if self.election.won:
             self._lead(now)
 
@@ -587,7 +587,7 @@ class RaftNode:
         if self.role is Role.RESIGNED:
             return list(self.unaware)
         election = self.election
-        if election is not None and not election.backing_off and not (election.lost and self._config.waits_out):
+        if election is not None and not election.backing_off and not (election.is_rejected and self._config.waits_out):
             return election.unrecorded()
         return []
 
@@ -629,8 +629,8 @@ class RaftNode:
             election, unaware, self.successors, connections, log, self._number,
         ) = saved  # fmt: skip
         self.role = Role(role)
-        self.leading = LeaderState.loaded(leading, self.other_voters, self._config) if leading else None
-        self.election = EpochElection.loaded(election, self.id, self.voters) if election else None
+        self.leading = LeaderState.from_saved(leading, self.other_voters, self._config) if leading else None
+        self.election = EpochElection.from_saved(election, self.id, self.voters) if election else None
         self.unaware = dict.fromkeys(unaware)
         self.connections.load(connections)
         self.log.load(log)
@@ -764,7 +764,7 @@ def _expected(node: RaftNode, voter: int, response: _Answer, now: int) -> bool:
     """Whether a response is to the request in flight; if so, apply its epoch and leader."""
     if not node.connections.expects(voter, response.correlation_id):
         return False
-    node.connections.answered(voter)
+    node.connections.on_success(voter)
     node.maybe_transition(response.epoch, response.leader, now)
     return True
 

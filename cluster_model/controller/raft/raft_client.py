@@ -112,13 +112,13 @@ WAIT: Final = "raft wait"
 class FetchConnection:
     """Connection of one fetching node to the leader. ``delayed_request`` may be None."""
 
-    __slots__ = ("_arrived", "_woken", "armed", "delayed_request", "exchange", "node", "replica")
+    __slots__ = ("_arrived", "_on_change", "armed", "delayed_request", "exchange", "node", "replica")
 
-    def __init__(self, asker: int, exchange: LongPoll, node: RaftNode, woken: Callable[[], None]) -> None:
+    def __init__(self, asker: int, exchange: LongPoll, node: RaftNode, on_change: Callable[[], None]) -> None:
         self.replica = asker
         self.exchange = exchange
         self.node = node
-        self._woken = woken
+        self._on_change = on_change
         self.delayed_request: QuorumFetchRequest | None = None
         self.armed = False
         self._arrived = -1
@@ -162,9 +162,9 @@ class FetchConnection:
             leading.record_fetch(self.replica, request.offset, self.node.log.end, arrived)
             if self.replica in leading.ends:
                 leading.record_voter_fetch(self.replica, arrived)
-        self._woken()
+        self._on_change()
 
-    def woken(self, request: QuorumFetchRequest, arrived: int) -> None:
+    def on_wake(self, request: QuorumFetchRequest, arrived: int) -> None:
         """Account for fetches that were not simulated; this one arrived last and is delayed."""
         self.account_skipped(request, arrived)
         self.delay(request, arrived)
@@ -182,16 +182,16 @@ class FetchConnection:
 class DelayedFetches:
     """Delayed fetches at one node, by fetching node; they outlive a leadership, at whose end they are answered."""
 
-    __slots__ = ("_hw_push", "_node", "_patience_us", "_port", "_sessions", "_woken", "wake_at")
+    __slots__ = ("_hw_push", "_node", "_on_change", "_patience_us", "_port", "_sessions", "wake_at")
 
-    def __init__(self, port: NodeContext, node: RaftNode, config: QuorumConfig, woken: Callable[[], None]) -> None:
-        """``woken`` is called when deadlines have changed."""
+    def __init__(self, port: NodeContext, node: RaftNode, config: QuorumConfig, on_change: Callable[[], None]) -> None:
+        """``on_change`` is called when deadlines have changed."""
         self._port = port
         self._node = node
         self._hw_push = config.hw_push
         self._patience_us = config.shortest_timeout_us
         """Longest time in µs that a fetch may go unnoticed."""
-        self._woken = woken
+        self._on_change = on_change
         self._sessions: dict[int, FetchConnection] = {}
         self.wake_at = NEVER
         """Time of the leader's next NoOp record, which completes fetches that do not know the HW."""
@@ -205,7 +205,7 @@ class DelayedFetches:
         session = self._sessions.get(asker)
         if session is None:
             exchange = self._port.incoming_exchange(asker, EXCHANGE)
-            session = self._sessions[asker] = FetchConnection(asker, exchange, self._node, self._woken)
+            session = self._sessions[asker] = FetchConnection(asker, exchange, self._node, self._on_change)
         return session
 
     def wake(self) -> None:
@@ -328,19 +328,8 @@ class FollowerFetches:
     """Fetches of one node, one in flight at a time."""
 
     __slots__ = (
-        "_connections",
-        "_draw",
-        "_exchange",
-        "_in_flight",
-        "_last_hw",
-        "_node",
-        "_number",
-        "_port",
-        "_requests",
-        "_steady",
-        "_target",
-        "_waits",
-        "_woken",
+        "_connections", "_draw", "_exchange", "_in_flight", "_last_hw", "_node", "_number", "_on_change", "_port",
+        "_requests", "_steady", "_target", "_waits",
     )  # fmt: skip
 
     def __init__(
@@ -349,17 +338,17 @@ class FollowerFetches:
         node: RaftNode,
         config: QuorumConfig,
         draw: Callable[[int], int],
-        woken: Callable[[], None],
+        on_change: Callable[[], None],
         requests: NetworkClient | None = None,
     ) -> None:
-        """``woken`` is called when deadlines have changed. ``requests``: see :class:`RaftClient`."""
+        """``on_change`` is called when deadlines have changed. ``requests``: see :class:`RaftClient`."""
         self._port = port
         self._requests = requests
         self._waits = False
         """Whether the request in flight waits for a connection."""
         self._node = node
         self._draw = draw
-        self._woken = woken
+        self._on_change = on_change
         self._connections = RequestManager(config)
         self._exchange: LongPoll | None = None
         self._number = 0
@@ -418,10 +407,10 @@ class FollowerFetches:
             raise ValueError(f"node {self._node.id} has no fetch {number} in flight")
         self._node.fetch_succeeded(exchange.sent_at)
         self._connections.sent(self._target, number, exchange.sent_at)
-        self._woken()
+        self._on_change()
         return request._replace(correlation_id=number)
 
-    def pump(self, now: int, *, no_news: bool = False, steady: bool = False) -> None:
+    def send_fetch(self, now: int, *, no_news: bool = False, steady: bool = False) -> None:
         """Fetch, unless one is in flight; ``no_news``: the last response was empty, ``steady``: it has just arrived."""
         if self._in_flight is not None and self._stale(self._in_flight):
             self._abandon()
@@ -466,7 +455,7 @@ class FollowerFetches:
 
     def _abandon(self) -> None:
         """Stop waiting for the response to the fetch in flight."""
-        self._connections.answered(self._target)
+        self._connections.on_success(self._target)
         self._in_flight = None
         self._waits = False
 
@@ -481,7 +470,7 @@ class FollowerFetches:
         voters = [voter for voter in node.voters if ready(voter, now)]
         return voters[self._draw(len(voters))] if voters else NO_LEADER
 
-    def answered(self, source: int, response: QuorumFetchResponse, now: int) -> None:
+    def on_response(self, source: int, response: QuorumFetchResponse, now: int) -> None:
         """Apply a response, and send the next fetch."""
         request = self._in_flight
         if request is None or source != self._target or response.correlation_id != request.correlation_id:
@@ -489,14 +478,14 @@ class FollowerFetches:
         self._in_flight = None
         if not handle_fetch_response(self._node, source, response, now):
             self._connections.failed(source, now)
-            self.pump(now)
+            self.send_fetch(now)
             return
-        self._connections.answered(source)
+        self._connections.on_success(source)
         self._last_hw = (source, response.epoch, response.high_watermark)
         news = response.extents or response.diverging is not None or response.high_watermark != request.high_watermark
-        self.pump(now, no_news=not news, steady=True)
+        self.send_fetch(now, no_news=not news, steady=True)
 
-    def due(self, now: int) -> None:
+    def check_timeout(self, now: int) -> None:
         """Time out the fetch in flight, if it is due."""
         if self._in_flight is not None and not self.calm and self._connections.ready(self._target, now):
             self._connections.failed(self._target, now)
@@ -552,16 +541,16 @@ class RaftClient:
 
     __slots__ = (
         "_active_epoch",
-        "_alarm",
+        "_delaying",
         "_delivered",
         "_fetching",
         "_late",
         "_leaves",
         "_listener",
-        "_parking",
         "_port",
         "_requests",
         "_shown",
+        "_timer",
         "node",
         "on_left",
     )
@@ -584,9 +573,9 @@ class RaftClient:
         self._requests: NodeContext = requests or port
         self._listener = listener
         self.node = RaftNode(port.node_id, voters, QuorumLog(store), config, stream.below)
-        self._parking = DelayedFetches(port, self.node, config, self._arm)
+        self._delaying = DelayedFetches(port, self.node, config, self._arm)
         self._fetching = FollowerFetches(port, self.node, config, stream.below, self._arm, requests)
-        self._alarm = LateDeadlineTimer(port, EXCHANGE, ALARM)
+        self._timer = LateDeadlineTimer(port, EXCHANGE, ALARM)
         self._late = False
         """Whether a timer fired late, so that all deadlines are to be checked again."""
         self.on_left: Callable[[], None] = lambda: None
@@ -671,9 +660,9 @@ class RaftClient:
         """The process died: the log and the vote are kept, everything else is lost."""
         self._wake()
         self.node.stop()
-        self._parking.stop()
+        self._delaying.stop()
         self._fetching.stop()
-        self._alarm.forget()
+        self._timer.forget()
         self._late = self._leaves = False
         self._delivered = 0
         self._active_epoch = 0
@@ -691,9 +680,9 @@ class RaftClient:
         """Handle a message; False if it is not one of the quorum."""
         now = self._port.now
         if isinstance(message, QuorumFetchRequest):
-            self._parking.fetch(message, now)
+            self._delaying.fetch(message, now)
         elif isinstance(message, QuorumFetchResponse):
-            self._fetching.answered(source, message, now)
+            self._fetching.on_response(source, message, now)
         elif isinstance(message, _ELECTIONS):
             self._wake()
             self._election(source, message, now)
@@ -722,10 +711,10 @@ class RaftClient:
         now = self._port.now
         if timer[0] == WAIT:
             _name, asker, at = timer
-            self._parking.on_timer(asker)
+            self._delaying.on_timer(asker)
         elif timer[0] == ALARM:
-            at = self._alarm.at
-            if not self._alarm.take_expired():
+            at = self._timer.at
+            if not self._timer.take_expired():
                 return True
         elif timer[0] == LATE:
             at = now
@@ -738,7 +727,7 @@ class RaftClient:
         if at < now:
             self._be_late()
             return True
-        self._parking.waited(now)
+        self._delaying.waited(now)
         if timer[0] != WAIT:
             self._turn()
         return True
@@ -770,7 +759,7 @@ class RaftClient:
     def _wake(self) -> None:
         """Simulate skipped fetches up to now, because state may change."""
         self._fetching.wake()
-        self._parking.wake()
+        self._delaying.wake()
 
     def _turn(self) -> None:
         """After any event: do what is due, send messages, and notify the listener."""
@@ -778,11 +767,11 @@ class RaftClient:
         node = self.node
         if self._deadline() <= now:
             self._wake()
-        self._parking.write_idle(now)
+        self._delaying.write_idle(now)
         if not self._fetching.calm:
-            self._fetching.due(now)
-            node.poll(now, self._parking.is_calm)
-            self._fetching.pump(now)
+            self._fetching.check_timeout(now)
+            node.poll(now, self._delaying.is_calm)
+            self._fetching.send_fetch(now)
         for target, message in node.out:
             self._requests.send(target, message)
         node.out.clear()
@@ -796,7 +785,7 @@ class RaftClient:
         shown = (self.node.epoch, self.node.leading is not None, self.node.log.end)
         if shown != self._shown:
             self._shown = shown
-            self._parking.release(self._port.now)
+            self._delaying.release(self._port.now)
 
     def _deliver(self) -> None:
         node, listener = self.node, self._listener
@@ -818,29 +807,29 @@ class RaftClient:
         """Time of the next work of this member."""
         if self._fetching.calm:
             return NEVER
-        return min(self.node.deadline(self._parking.is_calm), self._fetching.deadline(), self._parking.wake_at)
+        return min(self.node.deadline(self._delaying.is_calm), self._fetching.deadline(), self._delaying.wake_at)
 
     def _arm(self) -> None:
         at = self._deadline()
         if at < NEVER:
-            self._alarm.arm(at)
+            self._timer.arm(at)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state but that of the shared store."""
         return (
-            self.node.save(), self._parking.save(), self._fetching.save(), self._alarm.save(), self._delivered,
+            self.node.save(), self._delaying.save(), self._fetching.save(), self._timer.save(), self._delivered,
             self._active_epoch, self._shown, self._late, self._leaves,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned, after the network, the random streams and the store."""
         (
-            node, parking, fetching, alarm, self._delivered, self._active_epoch, self._shown, self._late, self._leaves
+            node, delaying, fetching, timer, self._delivered, self._active_epoch, self._shown, self._late, self._leaves
         ) = saved  # fmt: skip
         self.node.load(node)
-        self._parking.load(parking)
+        self._delaying.load(delaying)
         self._fetching.load(fetching)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 _ELECTIONS: Final = (

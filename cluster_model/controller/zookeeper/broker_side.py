@@ -106,7 +106,7 @@ class BrokerTasks:
         broker: int,
         rack: str,
         retry_us: int,
-        hands: SideEffects,
+        effects: SideEffects,
         ask: Callable[[Any, Task], None],
         registered: Callable[[int], None],
         configured: Callable[[str, str, tuple[Any, ...]], None],
@@ -116,13 +116,13 @@ class BrokerTasks:
         self._broker = broker
         self._rack = rack
         self._retry_us = retry_us
-        self._effects = hands
+        self._effects = effects
         self._registered = registered
         self._configured = configured
         self._found = found
         self._read = 0
         """Number after that of the last config change notification that was read."""
-        self.thread = ControllerEventThread("errands", self._begin, ask, hands, lambda: self._read, self._restore)
+        self.thread = ControllerEventThread("errands", self._begin, ask, effects, lambda: self._read, self._restore)
 
     def _restore(self, read: int) -> None:
         self._read = read
@@ -218,18 +218,8 @@ class ControlledShutdown:
     """Controlled shutdown of one broker; idle until SIGTERM."""
 
     __slots__ = (
-        "_connection",
-        "_connector",
-        "_correlation",
-        "_epoch",
-        "_find",
-        "_finish",
-        "_left",
-        "_looks",
-        "_port",
-        "_settings",
-        "_target",
-        "in_progress",
+        "_connection", "_connector", "_correlation", "_epoch", "_find", "_finish", "_left", "_looks", "_port",
+        "_settings", "_target", "in_progress",
     )  # fmt: skip
 
     def __init__(
@@ -240,7 +230,7 @@ class ControlledShutdown:
         find: Callable[[], None],
         finish: Callable[[], None],
     ) -> None:
-        """``find`` looks up the controller and calls :meth:`found`; ``finish`` ends the process."""
+        """``find`` looks up the controller and calls :meth:`on_controller_found`; ``finish`` ends the process."""
         self._connector = connector
         self._port = connector.port
         self._connection: BlockingConnection | None = None
@@ -277,7 +267,7 @@ class ControlledShutdown:
         else:
             self._finish()
 
-    def found(self, controller: int) -> None:
+    def on_controller_found(self, controller: int) -> None:
         """Continue with the controller that ZooKeeper names, NO_LEADER if there is none."""
         if not self.in_progress:
             return
@@ -299,7 +289,7 @@ class ControlledShutdown:
     def connection_result(self, _peer: int, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of a connection attempt; False if it is of another connection."""
         connection = self._connection
-        if connection is None or not connection.answered(message):
+        if connection is None or not connection.on_response(message):
             return False
         if connection.is_open:
             self._send_request()
@@ -560,7 +550,7 @@ class ZooKeeperBrokerClient:
         self._topics = ZkAdminManager(profile, defaults, hands, self._live, known, self._delayed.answer)
         self.requests = ControllerEventThread("requests", self._topics.begin, ask, hands, tuple, _nothing)
         for lane in (self.controller.lane, self.writer.lane, self.tasks.thread, self.requests):
-            self.session.route(lane.name, lane.answered)
+            self.session.route(lane.name, lane.on_response)
         self.handlers: Handlers = self._make_handlers()
 
     def _make_handlers(self) -> Handlers:
@@ -658,7 +648,7 @@ class ZooKeeperBrokerClient:
         self.tasks.thread.put("find")
 
     def _controller_found(self, controller: int) -> None:
-        self.controlled_shutdown.found(controller)
+        self.controlled_shutdown.on_controller_found(controller)
 
     def _exit(self) -> None:
         self.session.close()

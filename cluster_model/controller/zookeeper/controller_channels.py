@@ -51,7 +51,7 @@ class BrokerChannel:
 class ControllerChannels:
     """Channels of one controller to all brokers (``ControllerChannelManager``)."""
 
-    __slots__ = ("_alarm", "_channels", "_connector", "_correlation", "_port", "_responded", "_timeout_us")
+    __slots__ = ("_channels", "_connector", "_correlation", "_port", "_responded", "_timeout_us", "_timer")
 
     def __init__(
         self, connector: Connector, timeout_us: int, responded: Callable[[int, ControlRequest, ControlResponse], None]
@@ -63,7 +63,7 @@ class ControllerChannels:
         self._responded = responded
         self._channels: dict[int, BrokerChannel] = {}
         self._correlation = 0
-        self._alarm = DeadlineTimer(port, TIMEOUTS)
+        self._timer = DeadlineTimer(port, TIMEOUTS)
 
     def add(self, broker: int, *, connected: bool = False) -> None:
         """Add a channel to a broker, with nothing in flight.
@@ -90,7 +90,7 @@ class ControllerChannels:
     def stopped(self) -> None:
         """The process died."""
         self.clear()
-        self._alarm.forget()
+        self._timer.forget()
 
     def send(self, broker: int, request: ControlRequest) -> None:
         """Queue a request; it is dropped if there is no channel to the broker."""
@@ -109,12 +109,12 @@ class ControllerChannels:
             channel.deadline = self._port.now + self._timeout_us
         else:
             channel.deadline = channel.connection.begin(self._timeout_us)
-        self._alarm.arm(channel.deadline)
+        self._timer.arm(channel.deadline)
 
     def connection_result(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Handle the result of a connection attempt; False if it is of another connection."""
         channel = self._channels.get(peer)
-        if channel is None or not channel.connection.answered(message):
+        if channel is None or not channel.connection.on_response(message):
             return False
         if channel.connection.is_open:
             self._transmit(peer, channel)
@@ -156,7 +156,7 @@ class ControllerChannels:
 
     def on_timeouts(self) -> None:
         """Time out requests without a response (``controller.socket.timeout.ms``)."""
-        if not self._alarm.take_expired():
+        if not self._timer.take_expired():
             return
         for broker, channel in self._channels.items():
             if 0 <= channel.deadline <= self._port.now:
@@ -166,7 +166,7 @@ class ControllerChannels:
                 self._pause(broker, channel)
         deadlines = [channel.deadline for channel in self._channels.values() if channel.deadline >= 0]
         if deadlines:
-            self._alarm.arm(min(deadlines))
+            self._timer.arm(min(deadlines))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
@@ -176,18 +176,18 @@ class ControllerChannels:
                 for broker, channel in self._channels.items()
             ]
         )
-        return (channels, self._correlation, self._alarm.save())
+        return (channels, self._correlation, self._timer.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        channels, self._correlation, alarm = saved
+        channels, self._correlation, timer = saved
         self._channels.clear()
         for broker, queue, deadline, resting, connection in channels:
             channel = self._channels[broker] = self._new(broker, connected=False)
             channel.connection.load(connection)
             channel.queue.extend(queue)
             channel.deadline, channel.backing_off = deadline, resting
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 # Requests to brokers, collected during state changes and sent together (``ControllerBrokerRequestBatch``).

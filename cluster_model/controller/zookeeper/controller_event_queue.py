@@ -75,21 +75,8 @@ class ControllerEventThread:
     """A thread that runs one task at a time (``ControllerEventThread``)."""
 
     __slots__ = (
-        "_ask",
-        "_base",
-        "_begin",
-        "_effects",
-        "_given",
-        "_got",
-        "_inside",
-        "_keep",
-        "_queue",
-        "_restore",
-        "_serial",
-        "_steps",
-        "_task",
-        "_wanted",
-        "name",
+        "_ask", "_base", "_begin", "_effects", "_given", "_got", "_inside", "_keep", "_queue", "_restore", "_serial",
+        "_steps", "_task", "_wanted", "name",
     )  # fmt: skip
 
     def __init__(
@@ -97,7 +84,7 @@ class ControllerEventThread:
         name: str,
         begin: Callable[[Task], Steps],
         ask: Callable[[Any, Task], None],
-        hands: SideEffects,
+        effects: SideEffects,
         keep: Callable[[], Any],
         restore: Callable[[Any], None],
     ) -> None:
@@ -105,7 +92,7 @@ class ControllerEventThread:
         self.name = name
         self._begin = begin
         self._ask = ask
-        self._effects = hands
+        self._effects = effects
         self._keep = keep
         self._restore = restore
         self._queue: deque[Task] = deque()
@@ -146,7 +133,7 @@ class ControllerEventThread:
             self._steps.close()
             self._steps = None
 
-    def answered(self, token: Task, result: Any) -> None:
+    def on_response(self, token: Task, result: Any) -> None:
         """Handle ZooKeeper's response to the operation with that token."""
         if self._steps is None or token[1] != self._serial:
             return
@@ -236,7 +223,7 @@ class ControllerOperations:
         profile: Profile,
         config: BrokerConfig,
         defaults: dict[str, Any],
-        hands: SideEffects,
+        effects: SideEffects,
         channels: ControllerChannels,
         put: Callable[..., None],
     ) -> None:
@@ -246,7 +233,7 @@ class ControllerOperations:
         self.config = config
         self.defaults = defaults
         self.settings = ZkControllerSettings.of(profile, defaults)
-        self.effects = hands
+        self.effects = effects
         self.channels = channels
         self.put = put
         self.context = ControllerContext()

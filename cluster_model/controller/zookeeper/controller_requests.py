@@ -65,18 +65,8 @@ class ControllerRequestHandler:
     """Applies the controller's requests to one broker."""
 
     __slots__ = (
-        "_alarm",
-        "_broker",
-        "_broker_epoch",
-        "_delayed_updates",
-        "_early",
-        "_new_topic",
-        "_open",
-        "_port",
-        "_requests",
-        "_writer",
-        "controller",
-        "controller_epoch",
+        "_broker", "_broker_epoch", "_delayed_updates", "_early", "_new_topic", "_open", "_port", "_requests", "_timer",
+        "_writer", "controller", "controller_epoch",
     )  # fmt: skip
 
     def __init__(
@@ -103,7 +93,7 @@ class ControllerRequestHandler:
         """Requests that a fault delays, not answered yet."""
         self._delayed_updates = DelayedUpdates()
         """UpdateMetadata requests that are answered, and that a fault applies late."""
-        self._alarm = DeadlineTimer(port, HELD)
+        self._timer = DeadlineTimer(port, HELD)
 
     def begin(self, request: UpdateMetadataRequest, controller_epoch: int) -> None:
         """Start in a formed cluster with its metadata."""
@@ -149,29 +139,29 @@ class ControllerRequestHandler:
         self._requests.release(fault)
         self._delayed_updates.release(fault)
         if self._requests.nonempty or self._delayed_updates.nonempty:
-            self._alarm.arm(self._port.now)
+            self._timer.arm(self._port.now)
 
     def on_timer(self) -> None:
         """Handle the timer of delayed requests."""
-        if self._alarm.take_expired():
+        if self._timer.take_expired():
             self.catch_up()
 
     def catch_up(self) -> None:
         """Apply what is due, in order of arrival."""
-        while (waiting := self._requests.due(self._port.now)) is not None:
+        while (waiting := self._requests.take_due(self._port.now)) is not None:
             self._handle(*waiting)
         self._apply_due_updates()
         self._set_alarm(self._requests)
 
     def _apply_due_updates(self) -> None:
-        while (update := self._delayed_updates.due(self._port.now)) is not None:
+        while (update := self._delayed_updates.take_due(self._port.now)) is not None:
             self._apply(update)
         self._set_alarm(self._delayed_updates)
 
     def _set_alarm(self, held: DelayedUpdates) -> None:
         at = held.next_at()
         if at >= 0:
-            self._alarm.arm(at)
+            self._timer.arm(at)
 
     def _judge(self, source: int, request: ControlRequest) -> KafkaError | None:
         """Validate a request; None if the process is not registered, in which case the request is queued."""
@@ -275,11 +265,11 @@ class ControllerRequestHandler:
         self.controller = NO_LEADER
         self._requests.clear()
         self._delayed_updates.clear()
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
-        held = (self._requests.save(), self._delayed_updates.save(), self._alarm.save())
+        held = (self._requests.save(), self._delayed_updates.save(), self._timer.save())
         return (self.controller_epoch, self._open, tuple(self._early), self.controller, held)
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -288,4 +278,4 @@ class ControllerRequestHandler:
         self._early = list(early)
         self._requests.load(held[0])
         self._delayed_updates.load(held[1])
-        self._alarm.load(held[2])
+        self._timer.load(held[2])

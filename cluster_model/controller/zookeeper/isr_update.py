@@ -33,20 +33,22 @@ PROPAGATE: Final = "isr change propagation"
 class IsrWriter:
     """Writes the ISR changes of one broker's partitions to ZooKeeper (up to 2.6)."""
 
-    __slots__ = ("_answered", "_changed", "_epochs", "_last_change", "_last_propagation", "_port", "_profile", "_since",
-                 "_writing", "lane")  # fmt: skip
+    __slots__ = (
+        "_changed", "_deliver", "_epochs", "_last_change", "_last_propagation", "_port", "_profile", "_since",
+        "_writing", "lane",
+    )  # fmt: skip
 
     def __init__(
         self,
         port: NodeContext,
         profile: Profile,
-        hands: SideEffects,
+        effects: SideEffects,
         ask: Callable[[Any, Task], None],
-        answered: Callable[[AlterPartitionResponse], Any],
+        deliver: Callable[[AlterPartitionResponse], Any],
     ) -> None:
         self._port = port
         self._profile = profile
-        self._answered = answered
+        self._deliver = deliver
         self._epochs: dict[str, int] = {}
         """Partition → controller epoch of the LeaderAndIsr that made this broker its leader."""
         self._writing: dict[str, AlterPartitionRequest] = {}
@@ -56,7 +58,7 @@ class IsrWriter:
         self._last_propagation = 0
         self._since = 0
         """Time at which the process began to serve, the start of the periods."""
-        self.lane = ControllerEventThread("isr", lambda task: self._begin(task, hands), ask, hands, tuple, _nothing)
+        self.lane = ControllerEventThread("isr", lambda task: self._begin(task, effects), ask, effects, tuple, _nothing)
 
     def serving(self) -> None:
         """Start the periodic task; without changes it sets no timer."""
@@ -71,7 +73,7 @@ class IsrWriter:
         self._writing[proposal.partition] = proposal
         self.lane.put("write", proposal, self._epochs.get(proposal.partition, 0))
 
-    def _begin(self, task: Task, hands: SideEffects) -> Steps:
+    def _begin(self, task: Task, effects: SideEffects) -> Steps:
         if task[0] == "propagate":
             yield (kafka_zk_client.create(f"{ISR_CHANGES}/isr_change_", task[1], sequential=True),)
             return
@@ -84,14 +86,14 @@ class IsrWriter:
             (answer,) = yield (kafka_zk_client.get(path),)
             if answer.ok and answer.data != node:
                 answer = answer._replace(version=-1)
-        hands.do(self._done, proposal, answer.version if answer.ok else -1)
+        effects.do(self._on_written, proposal, answer.version if answer.ok else -1)
 
-    def _done(self, proposal: AlterPartitionRequest, version: int) -> None:
+    def _on_written(self, proposal: AlterPartitionRequest, version: int) -> None:
         if self._writing.get(proposal.partition) == proposal:
             del self._writing[proposal.partition]
         if version >= 0:
             self._note(proposal.partition)
-        self._answered(_answer(proposal, version))
+        self._deliver(_answer(proposal, version))
 
     def _note(self, partition: str) -> None:
         if not self._profile.isr_change_notification:
@@ -122,7 +124,7 @@ class IsrWriter:
         self.lane.abandon()
         failed, self._writing = self._writing, {}
         for proposal in failed.values():
-            self._answered(_answer(proposal, -1))
+            self._deliver(_answer(proposal, -1))
 
     def stopped(self) -> None:
         """The process died."""
@@ -167,8 +169,10 @@ TIMED_OUT: Final = "alter partition timeout"
 class AlterIsrManager:
     """Sends the ISR proposals of one broker's partitions to the controller (``AlterPartitionManager``, since 2.7)."""
 
-    __slots__ = ("_alarm", "_answered", "_controller", "_correlation", "_epoch", "_port", "_propose_again",
-                 "_retrying", "_sent_to", "_timeout_us", "_unsettled", "_waits")  # fmt: skip
+    __slots__ = (
+        "_controller", "_correlation", "_deliver", "_epoch", "_port", "_propose_again", "_retrying", "_sent_to",
+        "_timeout_us", "_timer", "_unsettled", "_waits",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -176,7 +180,7 @@ class AlterIsrManager:
         timeout_us: int,
         controller: Callable[[], int],
         epoch: Callable[[], int],
-        answered: Callable[[AlterPartitionResponse], bool],
+        deliver: Callable[[AlterPartitionResponse], bool],
         propose_again: Callable[[str], None],
     ) -> None:
         """``controller`` returns the controller in this broker's metadata, ``epoch`` its own broker epoch.
@@ -187,7 +191,7 @@ class AlterIsrManager:
         self._timeout_us = timeout_us
         self._controller = controller
         self._epoch = epoch
-        self._answered = answered
+        self._deliver = deliver
         self._propose_again = propose_again
         self._unsettled: dict[str, AlterPartitionRequest] = {}
         self._sent_to = NO_LEADER
@@ -196,7 +200,7 @@ class AlterIsrManager:
         """Whether the next request has to wait for the end of a pause."""
         self._correlation = 0
         self._retrying: dict[str, None] = {}
-        self._alarm = DeadlineTimer(port, TIMED_OUT)
+        self._timer = DeadlineTimer(port, TIMED_OUT)
 
     def propose(self, proposal: AlterPartitionRequest) -> None:
         """Queue the ISR that a leader proposes."""
@@ -217,8 +221,8 @@ class AlterIsrManager:
         self._sent_to = controller
         request = AlterPartitionsRequest(self._correlation, self._port.node_id, epoch, proposals)
         self._port.send(controller, request)
-        self._alarm.forget()
-        self._alarm.arm(self._port.now + self._timeout_us)
+        self._timer.forget()
+        self._timer.arm(self._port.now + self._timeout_us)
 
     def _pause(self) -> None:
         self._sent_to = NO_LEADER
@@ -230,7 +234,7 @@ class AlterIsrManager:
         """Handle the controller's response."""
         if response.correlation_id != self._correlation or self._sent_to == NO_LEADER:
             return
-        self._alarm.forget()
+        self._timer.forget()
         if response.error:
             self._pause()
             return
@@ -239,7 +243,7 @@ class AlterIsrManager:
             known = self._unsettled.get(answer.partition)
             if known is not None and known.correlation_id == answer.correlation_id:
                 del self._unsettled[answer.partition]
-            if self._answered(answer) and answer.partition not in self._retrying:
+            if self._deliver(answer) and answer.partition not in self._retrying:
                 self._retrying[answer.partition] = None
                 self._port.timer(RETRY_US, AGAIN, answer.partition)
         self._send()
@@ -247,7 +251,7 @@ class AlterIsrManager:
     def on_disconnect(self, peer: int) -> None:
         """The connection to ``peer`` broke: a request in flight to it is lost."""
         if peer == self._sent_to:
-            self._alarm.forget()
+            self._timer.forget()
             self._pause()
 
     def on_timer(self, timer: tuple[Any, ...]) -> bool:
@@ -259,7 +263,7 @@ class AlterIsrManager:
             self._retrying.pop(timer[1], None)
             self._propose_again(timer[1])
         elif timer[0] == TIMED_OUT:
-            if self._alarm.take_expired() and self._sent_to != NO_LEADER:
+            if self._timer.take_expired() and self._sent_to != NO_LEADER:
                 self._port.abandon(self._sent_to)
                 self._pause()
         else:
@@ -272,18 +276,18 @@ class AlterIsrManager:
         self._retrying.clear()
         self._sent_to = NO_LEADER
         self._waits = False
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         return (
             tuple(self._unsettled.values()), self._sent_to, self._waits, self._correlation, tuple(self._retrying),
-            self._alarm.save(),
+            self._timer.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        unsettled, self._sent_to, self._waits, self._correlation, retrying, alarm = saved
+        unsettled, self._sent_to, self._waits, self._correlation, retrying, timer = saved
         self._unsettled = {proposal.partition: proposal for proposal in unsettled}
         self._retrying = dict.fromkeys(retrying)
-        self._alarm.load(alarm)
+        self._timer.load(timer)

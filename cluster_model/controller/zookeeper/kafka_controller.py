@@ -606,7 +606,7 @@ class KafkaController:
         profile: Profile,
         config: BrokerConfig,
         defaults: dict[str, Any],
-        hands: SideEffects,
+        effects: SideEffects,
         ask: Callable[[Any, Task], None],
         connections: ProcessConnections,
     ) -> None:
@@ -615,11 +615,11 @@ class KafkaController:
         self._dynamic_config: Settings = ()
         """Dynamic configuration of the broker, possibly newer than what the event thread has handled."""
         timeout_us = ZkControllerSettings.of(profile, defaults).socket_timeout_us
-        self.channels = ControllerChannels(connections.connector, timeout_us, self._answered)
+        self.channels = ControllerChannels(connections.connector, timeout_us, self._on_response)
         connections.add(self.channels)
-        self.work = ControllerOperations(port.node_id, profile, config, defaults, hands, self.channels, self._put)
+        self.work = ControllerOperations(port.node_id, profile, config, defaults, effects, self.channels, self._put)
         context = self.work.context
-        self.lane = ControllerEventThread("controller", self._begin, ask, hands, context.save, context.load)
+        self.lane = ControllerEventThread("controller", self._begin, ask, effects, context.save, context.load)
         work = self.work
         self._events: dict[str, Callable[..., Doing]] = {
             "reelect": lambda: elect(work),
@@ -746,7 +746,7 @@ class KafkaController:
         """Handle a broker's response to a request."""
         self.channels.receive(source, response)
 
-    def _answered(self, broker: int, request: ControlRequest, response: ControlResponse) -> None:
+    def _on_response(self, broker: int, request: ControlRequest, response: ControlResponse) -> None:
         if isinstance(request, StopReplicaRequest) and isinstance(response, StopReplicaResponse):
             deleted = [stopped.partition for stopped in request.partitions if stopped.delete]
             answers = tuple([(name, error) for name, error in response.partitions if name in deleted])

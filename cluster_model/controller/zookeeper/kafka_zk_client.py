@@ -166,7 +166,7 @@ class ZkResult(NamedTuple):
         return self.error is ZkError.NO_NODE
 
     @property
-    def taken(self) -> bool:
+    def node_exists(self) -> bool:
         """Whether the znode exists already."""
         return self.error is ZkError.NODE_EXISTS
 

@@ -66,13 +66,13 @@ class RandomPlacement(NamedTuple):
 class ZkAdminManager:
     """Handles the admin requests about topics and configurations at one broker (``ZkAdminManager``)."""
 
-    __slots__ = ("_answer", "_brokers", "_defaults", "_hands", "_known", "_profile")
+    __slots__ = ("_answer", "_brokers", "_defaults", "_effects", "_known", "_profile")
 
     def __init__(
         self,
         profile: Profile,
         defaults: dict[str, Any],
-        hands: SideEffects,
+        effects: SideEffects,
         brokers: Callable[[], tuple[tuple[int, str], ...]],
         known: Callable[[], tuple[int, ...]],
         answer: Callable[[int, Any, Any], None],
@@ -84,7 +84,7 @@ class ZkAdminManager:
         self._answer = answer
         self._profile = profile
         self._defaults = defaults
-        self._hands = hands
+        self._effects = effects
         self._brokers = brokers
         self._known = known
 
@@ -97,19 +97,23 @@ class ZkAdminManager:
                 created.append(
                     (yield from self._create(topic, brokers, random_values, commits=not request.validate_only))
                 )
-            self._hands.do(self._answer, source, request, CreateTopicsResponse(request.correlation_id, tuple(created)))
+            self._effects.do(
+                self._answer, source, request, CreateTopicsResponse(request.correlation_id, tuple(created))
+            )
         elif isinstance(request, DeleteTopicsRequest):
             deleted: list[AdminError] = []
             for name in request.topics:
                 done = yield from self._delete(name)
                 deleted.append(done)
-            self._hands.do(self._answer, source, request, DeleteTopicsResponse(request.correlation_id, tuple(deleted)))
+            self._effects.do(
+                self._answer, source, request, DeleteTopicsResponse(request.correlation_id, tuple(deleted))
+            )
         elif isinstance(request, CreatePartitionsRequest):
             grown: list[AdminError] = []
             for more in request.topics:
                 done = yield from self._grow(more, brokers, commits=not request.validate_only)
                 grown.append(done)
-            self._hands.do(
+            self._effects.do(
                 self._answer, source, request, CreatePartitionsResponse(request.correlation_id, tuple(grown))
             )
         elif isinstance(request, IncrementalAlterConfigsRequest):
@@ -117,13 +121,13 @@ class ZkAdminManager:
             for resource in request.resources:
                 done = yield from self._alter(resource, commits=not request.validate_only)
                 changed.append(done)
-            self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation_id, tuple(changed)))
+            self._effects.send(source, IncrementalAlterConfigsResponse(request.correlation_id, tuple(changed)))
         elif isinstance(request, DescribeConfigsRequest):
             found: list[tuple[str, Config]] = []
             for topic_name in request.topics:
                 (node,) = yield (kafka_zk_client.get(config_path(topic_name)),)
                 found.append((topic_name, node.data if node.ok else ()))
-            self._hands.send(source, DescribeConfigsResponse(request.correlation_id, tuple(found)))
+            self._effects.send(source, DescribeConfigsResponse(request.correlation_id, tuple(found)))
 
     def task(self, source: int, request: Any, draw: Callable[[str, int], RandomPlacement]) -> tuple[Any, ...]:
         """Return the task for :meth:`begin`: everything besides ZooKeeper that the response depends on."""
@@ -335,13 +339,13 @@ class DelayedReply(NamedTuple):
 class DelayedTopicOperations:
     """Responses of one broker that wait for its metadata (``DelayedOperationPurgatory``)."""
 
-    __slots__ = ("_alarm", "_port", "_states", "_waiting")
+    __slots__ = ("_port", "_states", "_timer", "_waiting")
 
     def __init__(self, port: NodeContext, states: Callable[[], States]) -> None:
         """``states`` returns the broker's metadata cache."""
         self._port = port
         self._states = states
-        self._alarm = DeadlineTimer(port, DELAYED)
+        self._timer = DeadlineTimer(port, DELAYED)
         self._waiting: list[DelayedReply] = []
 
     def answer(self, source: int, request: Any, response: Any) -> None:
@@ -351,7 +355,7 @@ class DelayedTopicOperations:
             return
         deadline = self._port.now + request.timeout_us
         self._waiting.append(DelayedReply(source, request, response, deadline))
-        self._alarm.arm(deadline)
+        self._timer.arm(deadline)
         self.check()
 
     def check(self) -> None:
@@ -373,25 +377,25 @@ class DelayedTopicOperations:
 
     def on_timer(self) -> None:
         """Handle the timer: time out responses that have waited too long."""
-        if self._alarm.take_expired():
+        if self._timer.take_expired():
             self.check()
             if self._waiting:
-                self._alarm.arm(min(delayed.deadline for delayed in self._waiting))
+                self._timer.arm(min(delayed.deadline for delayed in self._waiting))
 
     def stopped(self) -> None:
         """The process died."""
         self._waiting.clear()
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
-        return (tuple(self._waiting), self._alarm.save())
+        return (tuple(self._waiting), self._timer.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        waiting, alarm = saved
+        waiting, timer = saved
         self._waiting = list(waiting)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 def _unseen(request: Any, response: Any, states: States) -> list[str]:

@@ -94,23 +94,8 @@ class ConsumerGroups:
     """Groups of the consumer protocol by id, in order of creation at this coordinator."""
 
     __slots__ = (
-        "_alarm",
-        "_appending",
-        "_config",
-        "_deletions",
-        "_emit",
-        "_hosted",
-        "_known",
-        "_port",
-        "_registry",
-        "_rules",
-        "_serial",
-        "_token",
-        "_waiting",
-        "_writes",
-        "groups",
-        "handlers",
-        "on_new",
+        "_appending", "_config", "_deletions", "_emit", "_hosted", "_known", "_port", "_registry", "_rules", "_serial",
+        "_timer", "_token", "_waiting", "_writes", "groups", "handlers", "on_new",
     )  # fmt: skip
 
     def __init__(
@@ -141,7 +126,7 @@ class ConsumerGroups:
         self._serial = 0
         self._deletions = 0
         self._known = TopicsImage(UNSEEN, {})
-        self._alarm = DeadlineTimer(port, WAKE)
+        self._timer = DeadlineTimer(port, WAKE)
         self.handlers: Handlers = {
             ConsumerGroupHeartbeatRequest: self.heartbeat,
             ConsumerGroupDescribeRequest: self._describe,
@@ -279,17 +264,17 @@ class ConsumerGroups:
     # -- time -------------------------------------------------------------------------------------------------------
 
     def _wake(self) -> None:
-        times = [group.due() for group in self.groups.values()]
+        times = [group.next_deadline_us() for group in self.groups.values()]
         times += [response.until for waiting in self._waiting.values() for response in waiting]
         times = [at for at in times if at >= 0]
         if times:
-            self._alarm.arm(min(times))
+            self._timer.arm(min(times))
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle the timer of sessions and response timeouts; False if the timer is another one."""
         if timer[0] != WAKE:
             return False
-        if self._alarm.take_expired():
+        if self._timer.take_expired():
             self._rang()
         return True
 
@@ -404,7 +389,7 @@ class ConsumerGroups:
 
     # -- coordinator lifecycle----------------------------------------------------------------------------------------
 
-    def loaded(self, records: Iterable[ConsumerGroupRecord]) -> None:
+    def restore(self, records: Iterable[ConsumerGroupRecord]) -> None:
         """Restore groups from the records of a partition, in log order."""
         found: dict[str, ConsumerGroup] = {}
         for record in records:
@@ -428,21 +413,21 @@ class ConsumerGroups:
         self._writes.clear()
         self._waiting.clear()
         self._deletions += 1
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         return (
             tuple([group.save() for group in self.groups.values()]), tuple(self._writes.items()),
             tuple([(token, tuple(waiting)) for token, waiting in self._waiting.items()]), self._token, self._serial,
-            self._deletions, self._alarm.save(),
+            self._deletions, self._timer.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        groups, writes, waiting, self._token, self._serial, self._deletions, alarm = saved
-        self.groups = {each[0]: ConsumerGroup.loaded(each) for each in groups}
+        groups, writes, waiting, self._token, self._serial, self._deletions, timer = saved
+        self.groups = {each[0]: ConsumerGroup.from_saved(each) for each in groups}
         self._writes = dict(writes)
         self._waiting = {token: list(each) for token, each in waiting}
         self._known = TopicsImage(UNSEEN, {})
-        self._alarm.load(alarm)
+        self._timer.load(timer)

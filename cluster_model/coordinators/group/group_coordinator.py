@@ -137,7 +137,7 @@ class AutoTopicCreationManager:
         config = tuple([(key, _text(value)) for key, value in spec.config.items()])
         return CreatableTopic(topic, self._partitions[topic], spec.replication, config=config)
 
-    def answered(self, _source: int, response: CreateTopicsResponse) -> None:
+    def on_response(self, _source: int, response: CreateTopicsResponse) -> None:
         """Handle a response; created or not, the topic can be requested again, as with too few brokers (KIP-115)."""
         self._drop(lambda pending: pending.correlation_id == response.correlation_id)
 
@@ -241,21 +241,8 @@ class GroupCoordinator:
     """Group coordinator of one broker; requests that the version lacks are answered UNSUPPORTED_VERSION."""
 
     __slots__ = (
-        "_config",
-        "_emit",
-        "_expiry",
-        "_hosted",
-        "_maker",
-        "_partitions",
-        "_port",
-        "_profile",
-        "_since",
-        "consumer_groups",
-        "gate",
-        "handlers",
-        "members",
-        "registry",
-        "topic",
+        "_config", "_emit", "_expiry", "_hosted", "_maker", "_partitions", "_port", "_profile", "_since",
+        "consumer_groups", "gate", "handlers", "members", "registry", "topic",
     )  # fmt: skip
 
     def __init__(
@@ -290,7 +277,7 @@ class GroupCoordinator:
         )  # fmt: skip
         self.consumer_groups = ConsumerGroups(port, modern[0], hosted, self.registry, draw, *modern[1:])
         """Groups of the consumer protocol; their commits are kept in a classic group of the same name."""
-        self.registry.on_modern = self.consumer_groups.loaded
+        self.registry.on_modern = self.consumer_groups.restore
         self.consumer_groups.on_new = self._await_expiry
         self.gate: Callable[[int, str, TxnOffsetCommitRequest], bool] | None = None
         """Holds back a transaction's first commit until the transaction is verified (KIP-890)."""
@@ -299,7 +286,7 @@ class GroupCoordinator:
         self._expiry = DeadlineTimer(port, EXPIRY)
         self.handlers: Handlers = {
             FindCoordinatorRequest: self._find,
-            CreateTopicsResponse: maker.answered,
+            CreateTopicsResponse: maker.on_response,
             JoinGroupRequest: self._join,
             SyncGroupRequest: self._sync,
             HeartbeatRequest: self._heartbeat,

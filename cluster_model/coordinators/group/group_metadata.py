@@ -120,7 +120,7 @@ class MemberMetadata:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "MemberMetadata":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "MemberMetadata":
         """Restore the state that :meth:`save` returned."""
         member_id, instance, says, *rest = saved
         self = cls(member_id, instance, says)
@@ -637,7 +637,7 @@ class GroupMetadata:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "GroupMetadata":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "GroupMetadata":
         """Restore the state that :meth:`save` returned."""
         group_id, serial, state, since_us, *rest = saved
         self = cls(group_id, serial, since_us)
@@ -647,7 +647,7 @@ class GroupMetadata:
             self.new_member_added, self.join_deadline, self.is_initial, self.initial_delay_us, self.initial_left_us,
             self.sync_deadline, unsynced, offsets,
         ) = rest  # fmt: skip
-        self.members = {each[0]: MemberMetadata.loaded(each) for each in members}
+        self.members = {each[0]: MemberMetadata.from_saved(each) for each in members}
         self.instances, self.pending = dict(instances), dict(pending)
         self.unsynced = dict.fromkeys(unsynced)
         self.offsets.load(offsets)

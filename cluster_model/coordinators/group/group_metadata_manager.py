@@ -123,21 +123,8 @@ class GroupMetadataManager:
     """Groups of one coordinator by id, in order of creation (``GroupMetadataManager``)."""
 
     __slots__ = (
-        "_alarm",
-        "_free_at",
-        "_hosted",
-        "_partitions",
-        "_port",
-        "_rebalancing",
-        "_serial",
-        "_timeout_us",
-        "_token",
-        "_waits",
-        "groups",
-        "loading",
-        "max_size",
-        "on_modern",
-        "owned",
+        "_free_at", "_hosted", "_partitions", "_port", "_rebalancing", "_serial", "_timeout_us", "_timer", "_token",
+        "_waits", "groups", "loading", "max_size", "on_modern", "owned",
     )  # fmt: skip
 
     def __init__(
@@ -166,7 +153,7 @@ class GroupMetadataManager:
         self._serial = 0
         self._free_at = 0
         """Time at which the single reading thread becomes idle."""
-        self._alarm = DeadlineTimer(port, WAKE)
+        self._timer = DeadlineTimer(port, WAKE)
         self.on_modern: Callable[[list[ConsumerGroupRecord]], object] = len
         """Receives the records of the consumer protocol (KIP-848) in a partition that was read."""
 
@@ -200,7 +187,7 @@ class GroupMetadataManager:
             else:
                 self._store(group, effect)
         if group.wakes >= 0:
-            self._alarm.arm(group.wakes)
+            self._timer.arm(group.wakes)
             group.wakes = NEVER
 
     def _store(self, group: GroupMetadata, effect: AppendEffect) -> None:
@@ -272,7 +259,7 @@ class GroupMetadataManager:
 
     def on_timer(self) -> None:
         """Handle the timer of group deadlines."""
-        if self._alarm.take_expired():
+        if self._timer.take_expired():
             for group in list(self.groups.values()):
                 self._rebalancing.expire(group, self._port.now)
                 self.run_effects(group)
@@ -342,9 +329,9 @@ class GroupMetadataManager:
                 group.offsets.appended_in_transaction(producer_id, ((partition, committed),), offset)
         for group in list(self.groups.values()):
             if self.partition_of(group.group_id) == number:
-                self._loaded(group)
+                self._on_loaded(group)
 
-    def _loaded(self, group: GroupMetadata) -> None:
+    def _on_loaded(self, group: GroupMetadata) -> None:
         if len(group.members) > self.max_size:
             self._rebalancing.prepare(group, self._port.now)
         self.run_effects(group)
@@ -367,21 +354,21 @@ class GroupMetadataManager:
         self.loading.clear()
         self._waits.clear()
         self._free_at = 0
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         return (
             tuple([group.save() for group in self.groups.values()]), tuple(self.owned), tuple(self.loading.items()),
-            tuple(self._waits.items()), self._token, self._serial, self._free_at, self._alarm.save(),
+            tuple(self._waits.items()), self._token, self._serial, self._free_at, self._timer.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        groups, owned, loading, waits, self._token, self._serial, self._free_at, alarm = saved
-        self.groups = {each[0]: GroupMetadata.loaded(each) for each in groups}
+        groups, owned, loading, waits, self._token, self._serial, self._free_at, timer = saved
+        self.groups = {each[0]: GroupMetadata.from_saved(each) for each in groups}
         self.owned, self.loading, self._waits = dict.fromkeys(owned), dict(loading), dict(waits)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 def _dismiss(group: GroupMetadata) -> None:

@@ -183,21 +183,8 @@ class TransactionCoordinator:
     """Transaction coordinator of one broker (``TransactionCoordinator``)."""
 
     __slots__ = (
-        "_config",
-        "_expiry",
-        "_hosted",
-        "_ids",
-        "_partitions",
-        "_port",
-        "_profile",
-        "_since",
-        "_timeouts",
-        "handlers",
-        "marking",
-        "registry",
-        "sender",
-        "topic",
-        "verifier",
+        "_config", "_expiry", "_hosted", "_ids", "_partitions", "_port", "_profile", "_since", "_timeouts", "handlers",
+        "marking", "registry", "sender", "topic", "verifier",
     )  # fmt: skip
 
     def __init__(
@@ -248,12 +235,12 @@ class TransactionCoordinator:
         self.handlers: Handlers = {
             InitProducerIdRequest: self._init,
             AddPartitionsToTxnRequest: self._add_partitions,
-            AddPartitionsToTxnResponse: self.verifier.answered,
+            AddPartitionsToTxnResponse: self.verifier.on_response,
             AddOffsetsToTxnRequest: self._add_offsets,
             EndTxnRequest: self._end,
             WriteTxnMarkersRequest: self.marking.write_markers,
-            WriteTxnMarkersResponse: self.sender.answered,
-            **TransactionDescriptions(port, profile, hosted, self.registry, self.sender.left).handlers,
+            WriteTxnMarkersResponse: self.sender.on_response,
+            **TransactionDescriptions(port, profile, hosted, self.registry, self.sender.unconfirmed).handlers,
         }
 
     def _request_error(self, transactional_id: str) -> KafkaError:
@@ -344,7 +331,7 @@ class TransactionCoordinator:
 
     def _added(self, source: int, response: AddPartitionsToTxnResponse) -> None:
         if source == self._port.node_id:
-            self.verifier.answered(source, response)
+            self.verifier.on_response(source, response)
         else:
             self._port.send(source, response)
 
@@ -455,7 +442,7 @@ class TransactionCoordinator:
 
     def _marked(self, source: int, response: WriteTxnMarkersResponse) -> None:
         if source == self._port.node_id:
-            self.sender.answered(source, response)
+            self.sender.on_response(source, response)
         else:
             self._port.send(source, response)
 
@@ -474,9 +461,9 @@ class TransactionCoordinator:
         self._timeouts.forget()
         self._expiry.forget()
 
-    def _schedule(self, alarm: DeadlineTimer, period: int) -> None:
+    def _schedule(self, timer: DeadlineTimer, period: int) -> None:
         """Schedule the next run of a periodic check; it is not scheduled when there is nothing to check."""
-        alarm.arm(self._since + ((self._port.now - self._since) // period + 1) * period)
+        timer.arm(self._since + ((self._port.now - self._since) // period + 1) * period)
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle a timer: a loaded partition, a retry, or a periodic check."""

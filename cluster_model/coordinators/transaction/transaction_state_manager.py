@@ -349,7 +349,7 @@ class TransactionMetadata:
         )
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "TransactionMetadata":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "TransactionMetadata":
         """Restore the state that :meth:`save` returned."""
         transactional_id, value, last_epoch, pending, failed_fence = saved
         found = cls(transactional_id, value, last_epoch)
@@ -393,16 +393,7 @@ class TransactionStateManager:
     """Transactional ids of one coordinator, in order of creation (``TransactionStateManager``)."""
 
     __slots__ = (
-        "_done",
-        "_free_at",
-        "_hosted",
-        "_partitions",
-        "_port",
-        "_token",
-        "_writes",
-        "ids",
-        "loading",
-        "owned",
+        "_done", "_free_at", "_hosted", "_partitions", "_port", "_token", "_writes", "ids", "loading", "owned",
     )  # fmt: skip
 
     def __init__(
@@ -569,5 +560,5 @@ class TransactionStateManager:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
         ids, owned, loading, writes, self._token, self._free_at = saved
-        self.ids = {each[0]: TransactionMetadata.loaded(each) for each in ids}
+        self.ids = {each[0]: TransactionMetadata.from_saved(each) for each in ids}
         self.owned, self.loading, self._writes = dict(owned), dict(loading), dict(writes)

@@ -49,19 +49,8 @@ class TransactionVerifier:
     """Writes of one broker that wait for their verification."""
 
     __slots__ = (
-        "_alarm",
-        "_checks_epoch",
-        "_correlation",
-        "_guard",
-        "_guards",
-        "_hosted",
-        "_local",
-        "_partitions",
-        "_port",
-        "_questions",
-        "_resume",
-        "_timeout_us",
-        "_v2",
+        "_checks_epoch", "_correlation", "_guard", "_guards", "_hosted", "_local", "_partitions", "_port", "_questions",
+        "_resume", "_timeout_us", "_timer", "_v2",
     )  # fmt: skip
 
     def __init__(
@@ -94,7 +83,7 @@ class TransactionVerifier:
         """(partition, producer id) → verification in progress; a marker ends it (``VerificationGuard``)."""
         self._guard = 0
         self._correlation = 0
-        self._alarm = DeadlineTimer(port, LIVENESS)
+        self._timer = DeadlineTimer(port, LIVENESS)
 
     def verify(self, source: int, partition: str, write: Write) -> bool:
         """Verify a write unless its transaction is open in the partition; return whether the write has to wait."""
@@ -125,7 +114,7 @@ class TransactionVerifier:
         elif broker == self._port.node_id:
             self._local(question)
         else:
-            self._alarm.arm(deadline)
+            self._timer.arm(deadline)
             self._port.send(broker, question)
         return True
 
@@ -133,7 +122,7 @@ class TransactionVerifier:
         first = FIRST_IMPLICIT if isinstance(write, ProduceRequest) else FIRST_BUMPING
         return self._v2 and write.version >= first
 
-    def answered(self, _source: int, response: AddPartitionsToTxnResponse) -> None:
+    def on_response(self, _source: int, response: AddPartitionsToTxnResponse) -> None:
         """Handle the coordinator's response."""
         if response.correlation_id in self._questions:
             self._settle(response.correlation_id, KafkaError(response.error))
@@ -172,7 +161,7 @@ class TransactionVerifier:
 
     def on_timer(self) -> None:
         """Time out verifications; a timeout closes the connection, and fails all requests over it."""
-        if not self._alarm.take_expired():
+        if not self._timer.take_expired():
             return
         now = self._port.now
         for broker in {question.broker: None for question in self._questions.values() if question.deadline <= now}:
@@ -180,26 +169,26 @@ class TransactionVerifier:
                 self._port.abandon(broker)
             self.on_disconnect(broker)
         if self._questions:
-            self._alarm.arm(min([question.deadline for question in self._questions.values()]))
+            self._timer.arm(min([question.deadline for question in self._questions.values()]))
 
     def stopped(self) -> None:
         """The process died."""
         self._questions.clear()
         self._guards.clear()
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         return (
             tuple(self._questions.items()), tuple(self._guards.items()), self._guard, self._correlation,
-            self._alarm.save(),
+            self._timer.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        questions, guards, self._guard, self._correlation, alarm = saved
+        questions, guards, self._guard, self._correlation, timer = saved
         self._questions, self._guards = dict(questions), dict(guards)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 def _knows_abortable(write: Write) -> bool:

@@ -39,7 +39,7 @@ class _Flight(NamedTuple):
 class MarkerSender:
     """Markers that one coordinator has to deliver, by transactional id (``TxnMarkerChannelManager``)."""
 
-    __slots__ = ("_alarm", "_correlation", "_done", "_flights", "_hosted", "_local", "_port", "_timeout_us", "sending")
+    __slots__ = ("_correlation", "_done", "_flights", "_hosted", "_local", "_port", "_timeout_us", "_timer", "sending")
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class MarkerSender:
         self.sending: dict[str, MarkersInProgress] = {}
         self._flights: dict[int, _Flight] = {}
         self._correlation = 0
-        self._alarm = DeadlineTimer(port, AGAIN)
+        self._timer = DeadlineTimer(port, AGAIN)
 
     def begin(self, transactional_id: str, marker: TxnMarker) -> None:
         """Deliver a marker to its partitions (``addTxnMarkersToSend``)."""
         self.sending[transactional_id] = MarkersInProgress(marker, marker.partitions)
         self._send(transactional_id)
 
-    def left(self, transactional_id: str) -> tuple[str, ...]:
+    def unconfirmed(self, transactional_id: str) -> tuple[str, ...]:
         """Return the partitions that have not confirmed an id's marker."""
         sending = self.sending.get(transactional_id)
         return () if sending is None else sending.left
@@ -97,7 +97,7 @@ class MarkerSender:
                 by_broker.setdefault(states[partition].leader, []).append(partition)
         for broker, partitions in by_broker.items():
             if broker == NO_LEADER or broker not in self._hosted.metadata.live:
-                self._alarm.arm(self._port.now + RETRY_US)
+                self._timer.arm(self._port.now + RETRY_US)
             else:
                 self._send_request(transactional_id, broker, sending.marker._replace(partitions=tuple(partitions)))
 
@@ -109,10 +109,10 @@ class MarkerSender:
         if broker == self._port.node_id:
             self._local(request)
         else:
-            self._alarm.arm(deadline)
+            self._timer.arm(deadline)
             self._port.send(broker, request)
 
-    def answered(self, _source: int, response: WriteTxnMarkersResponse) -> None:
+    def on_response(self, _source: int, response: WriteTxnMarkersResponse) -> None:
         """Handle a leader's response about its partitions (``TransactionMarkerRequestCompletionHandler``)."""
         flight = self._flights.pop(response.correlation_id, None)
         if flight is None:
@@ -130,7 +130,7 @@ class MarkerSender:
             del self.sending[flight.id]
             self._done(flight.id)
         elif any(errors.values()):
-            self._alarm.arm(self._port.now + RETRY_US)
+            self._timer.arm(self._port.now + RETRY_US)
 
     def on_disconnect(self, peer: int) -> None:
         """The connection to ``peer`` broke: markers in flight are sent again, to the leaders of that time."""
@@ -138,18 +138,18 @@ class MarkerSender:
         for number in lost:
             del self._flights[number]
         if lost:
-            self._alarm.arm(self._port.now + RETRY_US)
+            self._timer.arm(self._port.now + RETRY_US)
 
     def on_timer(self) -> None:
         """Time out requests, and send undelivered markers again."""
-        if not self._alarm.take_expired():
+        if not self._timer.take_expired():
             return
         self._time_out(self._port.now)
         for transactional_id in list(self.sending):
             self._send(transactional_id)
         remote = [flight.deadline for flight in self._flights.values() if flight.broker != self._port.node_id]
         if remote:
-            self._alarm.arm(min(remote))
+            self._timer.arm(min(remote))
 
     def _time_out(self, now: int) -> None:
         """Drop requests that timed out; a timeout closes the connection, and fails all requests over it."""
@@ -163,17 +163,17 @@ class MarkerSender:
         """The process died."""
         self.sending.clear()
         self._flights.clear()
-        self._alarm.forget()
+        self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
-        return (tuple(self.sending.items()), tuple(self._flights.items()), self._correlation, self._alarm.save())
+        return (tuple(self.sending.items()), tuple(self._flights.items()), self._correlation, self._timer.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        sending, flights, self._correlation, alarm = saved
+        sending, flights, self._correlation, timer = saved
         self.sending, self._flights = dict(sending), dict(flights)
-        self._alarm.load(alarm)
+        self._timer.load(timer)
 
 
 def _is_same(marker: TxnMarker, other: TxnMarker) -> bool:

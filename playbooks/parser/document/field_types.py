@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from cluster_model.checker.anomalies import KINDS
@@ -222,7 +222,7 @@ class ListOf(FieldType):
 
 
 @dataclass(frozen=True, slots=True)
-class ByShape(FieldType):
+class TypeByShape(FieldType):
     """A value that may be a scalar, a list or a mapping; each form has its own type."""
 
     allowed: str
@@ -250,6 +250,8 @@ class FieldSpec:
     kind: FieldType
     doc: str
     required: bool = False
+    old: str = ""
+    """Earlier name of the key, which is still accepted."""
 
 
 @dataclass(slots=True)
@@ -293,6 +295,7 @@ class Record(FieldType):
         if not isinstance(node, YamlMapping):
             notes.refuse(node, key, f"a mapping with the keys {listed(self.keys)}")
             return None
+        node = self._renamed(node, key, notes)
         fields = Fields(node, key)
         meant: set[str] = set()
         for name, (where, _) in node.entries.items():
@@ -305,6 +308,18 @@ class Record(FieldType):
             if entry.required and name not in node.entries and name not in meant:
                 notes.problem(node, key, f"missing key '{name}': {entry.doc.removeprefix('Target: ')}")
         return fields
+
+    def _renamed(self, node: YamlMapping, key: str, notes: ErrorNotes) -> YamlMapping:
+        """Return the mapping with the present names of keys in place of earlier ones."""
+        present = {spec.old: name for name, spec in self.keys.items() if spec.old and spec.old in node.entries}
+        if not present:
+            return node
+        for old, name in present.items():
+            if name in node.entries:
+                where = node.entries[old][0]
+                notes.problem(where, f"{key}.{old}" if key else old, f"found {old} beside {name}, its present name")
+        entries = {present.get(name, name): entry for name, entry in node.entries.items()}
+        return replace(node, entries=entries)
 
     def fill(self, fields: Fields, name: str, notes: ErrorNotes) -> None:
         """Parse one key of an opened mapping, if the file has it."""
@@ -325,6 +340,11 @@ class Record(FieldType):
 
     def _schema(self) -> Schema:
         properties = {name: {**entry.kind.schema(), "description": entry.doc} for name, entry in self.keys.items()}
+        properties |= {
+            entry.old: {**entry.kind.schema(), "description": f"Earlier name of {name}.", "deprecated": True}
+            for name, entry in self.keys.items()
+            if entry.old
+        }
         required = [name for name, entry in self.keys.items() if entry.required]
         needed = {"required": required} if required else {}
         return {"type": "object", "properties": properties, **needed, "additionalProperties": False}

@@ -191,7 +191,7 @@ class GridNodes:
     cases: tuple[Node, ...] = ()
 
 
-class Vary(FieldType):
+class VaryType(FieldType):
     """The mapping of axes; its value is the node, which :func:`read_grid` parses."""
 
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
@@ -208,7 +208,7 @@ class Vary(FieldType):
         return {"type": "object", "properties": {CASES: cases}, "additionalProperties": axis}
 
 
-VARY: Final = Vary()
+VARY: Final = VaryType()
 
 
 def read_grid(node: Node, root: Mapping, notes: ErrorNotes, key: str = "vary") -> tuple[Grid, GridNodes] | None:

@@ -124,7 +124,7 @@ def fragment_key(includer: str, written: str) -> str:
     return f"./{path}" if is_bundled(path) else path
 
 
-class OnDisk:
+class DiskFragments:
     """Fragments as files beside a playbook, and those of the library."""
 
     def __init__(self, playbook: str) -> None:

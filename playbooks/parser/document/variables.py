@@ -329,7 +329,7 @@ def _length(node: Node) -> int:
 # under ``--set``, and when the file is run directly.
 
 
-class Given(FieldType):
+class AxisCondition(FieldType):
     """A mapping of axes to a value or a list of values; its value is whether all of them match this file."""
 
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
@@ -347,7 +347,7 @@ class Given(FieldType):
         return {"type": "object", "additionalProperties": value}
 
 
-GIVEN: Final = FieldSpec(Given(), "Only with these values of settings, as in some cells of vary.")
+GIVEN: Final = FieldSpec(AxisCondition(), "Only with these values of settings, as in some cells of vary.")
 
 
 def _holds(name: str, where: Scalar, value: Node, place: str, notes: ErrorNotes) -> bool:
@@ -397,7 +397,7 @@ MAX_CHAIN: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class VariableDeclaration:
     """One variable as a file declares it."""
 
     where: Scalar
@@ -416,7 +416,7 @@ class VariableScope:
     size: ExpansionSize
     reserved: Mapping[str, object]
     """Names that variables may not have: keys of a playbook, since ``--set`` uses the same names."""
-    declared: dict[str, Declared] = field(default_factory=dict)
+    declared: dict[str, VariableDeclaration] = field(default_factory=dict)
     used: dict[str, bool] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     """Undeclared names that were used."""
@@ -441,7 +441,7 @@ class VariableScope:
             if needed and empty:
                 self.notes.refuse(value, f"vars.{name}", VALUE_ALLOWED)
             wrong_value = self._wrong_value(value, f"vars.{name}")
-            self.declared[name] = Declared(where, None if empty or wrong_value else value)
+            self.declared[name] = VariableDeclaration(where, None if empty or wrong_value else value)
             if wrong_value or (needed and empty):
                 self._values[name] = None
 
@@ -458,7 +458,7 @@ class VariableScope:
             elif self._wrong_value(value, f"{key}.with.{name}"):
                 self._values[name] = None
             else:
-                self.declared[name] = Declared(where, value, given=True)
+                self.declared[name] = VariableDeclaration(where, value, given=True)
 
     def need(self, at: Node, key: str, fragment: str, how: str) -> None:
         """Report required variables without a value; ``how`` says how to give it.
@@ -509,7 +509,7 @@ class VariableScope:
         self._values[name] = self._resolved(name, self.declared[name])
         return self._values[name]
 
-    def _resolved(self, name: str, declared: Declared) -> Node:
+    def _resolved(self, name: str, declared: VariableDeclaration) -> Node:
         if declared.value is None:
             return Scalar(declared.where.line, declared.where.column, "", False, 0, ValueOrigin(unknown=True))
         if declared.given:

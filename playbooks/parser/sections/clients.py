@@ -37,7 +37,6 @@ from playbooks.parser.document.field_types import (
     DURATION,
     NAME,
     RATE,
-    ByShape,
     ChoiceType,
     Fields,
     FieldSpec,
@@ -47,6 +46,7 @@ from playbooks.parser.document.field_types import (
     Quantity,
     Record,
     Schema,
+    TypeByShape,
 )
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
 from playbooks.units import (
@@ -243,7 +243,7 @@ def read_keys(fields: Fields, notes: ErrorNotes) -> tuple[int, KeySkew | None]:
 
 
 def dead_letter(fields: Fields, notes: ErrorNotes) -> str:
-    """Return the dead-letter topic, for ``fails`` or a fault; allowed only if the application waits for its handler."""
+    """Return the topic of records that fail; allowed only if the application waits for its handler."""
     topic = str(fields.get("dead_letter", ""))
     wrong = ""
     if topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
@@ -304,9 +304,9 @@ CHANGING_RATE: Final = Record(
     }
 )
 
-RATE_OF_RECORDS: Final = ByShape("a rate such as 200/s, or a mapping", scalar=RATE, mapping=CHANGING_RATE)
+RATE_OF_RECORDS: Final = TypeByShape("a rate such as 200/s, or a mapping", scalar=RATE, mapping=CHANGING_RATE)
 
-LOOP: Final = ByShape(
+LOOP: Final = TypeByShape(
     "open, or a mapping with the keys outstanding and think",
     scalar=ChoiceType(("open",), "open, or a mapping with the keys outstanding and think"),
     mapping=Record(
@@ -319,7 +319,7 @@ LOOP: Final = ByShape(
     ),
 )
 
-SIZES: Final = ByShape(
+SIZES: Final = TypeByShape(
     f"{SIZE_ALLOWED}, or a mapping",
     scalar=SIZE,
     mapping=Record(
@@ -335,7 +335,7 @@ SIZES: Final = ByShape(
     ),
 )
 
-KEYS: Final = ByShape(
+KEYS: Final = TypeByShape(
     "a number of keys, or a mapping with distinct and either zipf or hot",
     scalar=Integer(1, MOST_KEYS),
     mapping=Record(
@@ -356,14 +356,14 @@ KEYS: Final = ByShape(
 # Outputs: records that an application writes for each record it reads.
 
 
-class Written(TypedDict):
+class OutputFields(TypedDict):
     """Output fields of a group's specification."""
 
     output_topic: str
     output_config: dict[str, Any]
 
 
-def read_output(fields: Fields, profile: Profile, notes: ErrorNotes) -> Written:
+def read_output(fields: Fields, profile: Profile, notes: ErrorNotes) -> OutputFields:
     """Return the topic, and the configuration of the producers; both empty without output."""
     topic = str(fields.get("to", ""))
     config = fields.get("to_config", {})
@@ -557,7 +557,7 @@ def _field(name: str, where: Node, value: Node, key: str, notes: ErrorNotes) -> 
     return value.text
 
 
-RECORDS: Final = ByShape(
+RECORDS: Final = TypeByShape(
     f"a template such as {FAKER}order, or a mapping of fields", scalar=Template(), mapping=FieldMap()
 )
 
@@ -571,12 +571,18 @@ INTERCEPTOR: Final = Record(
     {
         "name": FieldSpec(NAME, "The interceptor's name.", required=True),
         "adds": FieldSpec(SIZE, "Bytes of headers that it adds to each record; default none."),
-        "fails": FieldSpec(ONE_IN, "Throws for one in this number of records of each partition; default: never."),
+        "fail_every": FieldSpec(
+            ONE_IN, "Throws for one in this number of records of each partition; default: never.", old="fails"
+        ),
     }
 )
 
 SERIALIZER: Final = Record(
-    {"fails": FieldSpec(ONE_IN, "One in this number of records fails with SerializationException.", required=True)}
+    {
+        "fail_every": FieldSpec(
+            ONE_IN, "One in this number of records fails with SerializationException.", required=True, old="fails"
+        )
+    }
 )
 
 SENDING: Final = {
@@ -603,7 +609,7 @@ def read_sending(fields: Fields, notes: ErrorNotes) -> dict[str, Any]:
         "callback_us": fields.get("callback", 0),
         "flush_every": fields.get("flush_every", 0),
         "close_us": fields.get("close", -1),
-        "serializer_fails": serializer.get("fails", 0) if serializer else 0,
+        "serializer_fails": serializer.get("fail_every", 0) if serializer else 0,
         "interceptors": _interceptors(fields, notes),
     }
 
@@ -615,7 +621,7 @@ def _interceptors(fields: Fields, notes: ErrorNotes) -> tuple[Interceptor, ...]:
         name = each.get("name", "")
         if name and any(name == other.name for other in made):
             notes.problem(each.at("name"), each.path("name"), f"found {shown(name)} twice, expected once")
-        made.append(Interceptor(name, each.get("adds", 0), each.get("fails", 0)))
+        made.append(Interceptor(name, each.get("adds", 0), each.get("fail_every", 0)))
     return tuple(made)
 
 
@@ -686,7 +692,9 @@ TRANSACTIONS: Final = Record(
     {
         "records": FieldSpec(Integer(1, MOST), "Number of records after which a transaction ends; default: unlimited."),
         "every": FieldSpec(DURATION, "... or the time after its start; without either key 100ms."),
-        "abort": FieldSpec(Integer(1, MOST), "One in this number of transactions is aborted; default: none."),
+        "abort_every": FieldSpec(
+            Integer(1, MOST), "One in this number of transactions is aborted; default: none.", old="abort"
+        ),
         "hang": FieldSpec(
             Integer(1, MOST), "Number, from 1, of the last transaction, which is left open for good; default: none."
         ),
@@ -705,4 +713,4 @@ def read_transactions(fields: Fields, notes: ErrorNotes) -> TransactionPlan | No
     every = plan.get("every", 0)
     if plan.given("every") and not plan.bad("every") and not every:
         notes.refuse(plan.at("every"), plan.path("every"), "a time above 0")
-    return TransactionPlan(plan.get("records", 0), every, plan.get("abort", 0), plan.get("hang", 0))
+    return TransactionPlan(plan.get("records", 0), every, plan.get("abort_every", 0), plan.get("hang", 0))

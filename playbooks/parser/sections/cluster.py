@@ -36,7 +36,6 @@ from playbooks.parser.document.field_types import (
     NAME,
     BooleanType,
     BrokerId,
-    ByShape,
     ChoiceType,
     Fields,
     FieldSpec,
@@ -47,6 +46,7 @@ from playbooks.parser.document.field_types import (
     Reference,
     Schema,
     TextType,
+    TypeByShape,
 )
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
 from playbooks.parser.sections.clients import (
@@ -220,7 +220,7 @@ CLUSTER: Final = Record(
         "kafka": FieldSpec(KafkaVersion(), "Kafka release line to emulate; default: the newest."),
         "mode": FieldSpec(ChoiceType(("kraft", "zookeeper")), "Controller mode, if the release has both."),
         "brokers": FieldSpec(
-            ByShape(
+            TypeByShape(
                 BROKERS_ALLOWED,
                 scalar=Integer(1, MAX_BROKERS, BROKERS_ALLOWED),
                 sequence=ListOf(BROKER, 1, MAX_BROKERS),
@@ -228,7 +228,7 @@ CLUSTER: Final = Record(
             "Number of brokers (ids from 1), or a list of them; default 3.",
         ),
         "controllers": FieldSpec(
-            ByShape(
+            TypeByShape(
                 CONTROLLERS_ALLOWED,
                 scalar=QuorumSize(),
                 sequence=ListOf(BrokerId(), 1, max(QUORUM_SIZES)),
@@ -280,8 +280,10 @@ PRODUCER: Final = Record(
             KeysToPartitions(),
             "Custom partitioner: key to partition, {key-0: 2, others: 1}; other keys use Kafka's hash.",
         ),
-        "tombstones": FieldSpec(
-            Integer(1, 1_000_000), "One in this number of records is a tombstone, which deletes its key; default: none."
+        "tombstone_every": FieldSpec(
+            Integer(1, 1_000_000),
+            "One in this number of records is a tombstone, which deletes its key; default: none.",
+            old="tombstones",
         ),
         "send": FieldSpec(
             ChoiceType(SEND_MODES),
@@ -323,12 +325,12 @@ GROUP: Final = Record(
             BooleanType(), "false: partitions are assigned manually and read from 0; default true: by its coordinator."
         ),
         "commit": FieldSpec(ChoiceType(tuple(COMMIT_MODES)), "Commit mode of its applications; default auto."),
-        "fails": FieldSpec(
-            Integer(1, 1_000_000), "Its handler fails for one in this number of records; default: never."
+        "fail_every": FieldSpec(
+            Integer(1, 1_000_000), "Its handler fails for one in this number of records; default: never.", old="fails"
         ),
         "retries": FieldSpec(Integer(1, 1_000), "Number of retries before a record is left unprocessed; default 0."),
         "retry_pause": FieldSpec(DURATION, "Delay before each retry; default 0s."),
-        "dead_letter": FieldSpec(Reference("topic"), "Dead-letter topic of unprocessed records; with fails."),
+        "dead_letter": FieldSpec(Reference("topic"), "Dead-letter topic of unprocessed records; with fail_every."),
         "to": FieldSpec(Reference("topic"), "Output topic, to which members write one record for each record read."),
         "to_config": FieldSpec(Config("producer"), "Configuration of the producers of the output."),
         "config": FieldSpec(Config("consumer"), "Consumer configuration by Kafka's names."),
@@ -609,9 +611,11 @@ def _producer(fields: Fields, profile: Profile, notes: ErrorNotes) -> ProducerSp
     keys, skew = read_keys(fields, notes)
     given_bytes, given_records = fields.get("bytes", 200), fields.get("records", "")
     config = fields.get("config", {})
-    if fields.given("tombstones") and not fields.given("keys"):
+    if fields.given("tombstone_every") and not fields.given("keys"):
         notes.problem(
-            fields.at("tombstones"), fields.path("tombstones"), "found tombstones without keys, allowed only with keys"
+            fields.at("tombstone_every"),
+            fields.path("tombstone_every"),
+            "found tombstone_every without keys, allowed only with keys",
         )
     try:
         ProducerConfig.of(profile, config)
@@ -629,7 +633,7 @@ def _producer(fields: Fields, profile: Profile, notes: ErrorNotes) -> ProducerSp
         records=given_records if isinstance(given_records, str) else "",
         record_bytes=given_bytes if isinstance(given_bytes, int) else 200,
         keys=keys,
-        tombstones=fields.get("tombstones", 0),
+        tombstones=fields.get("tombstone_every", 0),
         send=fields.get("send", "async"),
         start_us=start,
         stop_us=stop,
@@ -675,7 +679,7 @@ def _group(fields: Fields, profile: Profile, notes: ErrorNotes) -> GroupSpec:
     return GroupSpec(
         fields.get("name", ""), topics, fields.get("members", 1), fields.get("processing", 0),
         fields.get("config", {}), fields.get("coordinated", True), fields.get("commit", "auto"),
-        fields.get("fails", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
+        fields.get("fail_every", 0), fields.get("retries", 0), fields.get("retry_pause", 0),
         instances=_instances(fields, profile, notes), pattern=pattern, racks=racks(fields, notes),
         dead_letter=dead_letter(fields, notes), **read_output(fields, profile, notes),
     )  # fmt: skip

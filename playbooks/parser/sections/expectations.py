@@ -14,7 +14,6 @@ from playbooks.parser.document.field_types import (
     DURATION,
     KAFKA,
     BooleanType,
-    ByShape,
     ChoiceType,
     ConditionText,
     Fields,
@@ -25,6 +24,7 @@ from playbooks.parser.document.field_types import (
     Record,
     Schema,
     TextType,
+    TypeByShape,
 )
 from playbooks.parser.document.variables import GIVEN, counts
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, item_key
@@ -182,7 +182,7 @@ _NAMES: Final = ListOf(
 
 def _span(kind: FieldType, what: str) -> FieldType:
     """Return the type of one value, or a list of minimum and maximum."""
-    return ByShape(f"{what}, or a list of minimum and maximum", scalar=kind, sequence=ListOf(kind, 2, 2))
+    return TypeByShape(f"{what}, or a list of minimum and maximum", scalar=kind, sequence=ListOf(kind, 2, 2))
 
 
 STORM: Final = Record(

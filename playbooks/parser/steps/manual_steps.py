@@ -244,7 +244,7 @@ def _only_partition(notes: ErrorNotes) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberOr(FieldType):
+class NumberOrWord(FieldType):
     """A whole number, or one of a few words."""
 
     words: tuple[str, ...]
@@ -277,10 +277,10 @@ def kind_of(param: ManualParam) -> FieldType:
         "partition": PartitionName(),
         "broker": BrokerId(),
         "brokers": ListOf(BrokerId(), 1),
-        "acks": NumberOr(("all",), Integer(-1, 1), "0, 1, -1 or all"),
-        "epoch": NumberOr(("latest",), Integer(0, 2**31 - 1), "a leader epoch or latest"),
+        "acks": NumberOrWord(("all",), Integer(-1, 1), "0, 1, -1 or all"),
+        "epoch": NumberOrWord(("latest",), Integer(0, 2**31 - 1), "a leader epoch or latest"),
         "choice": ChoiceType(param.choices),
-        "before": NumberOr(("hw",), _OFFSET, "an offset or hw"),
+        "before": NumberOrWord(("hw",), _OFFSET, "an offset or hw"),
     }
     return kinds[param.type]
 

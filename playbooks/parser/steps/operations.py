@@ -150,7 +150,7 @@ class AsTuple(FieldType):
 
 
 @dataclass(frozen=True, slots=True)
-class Whole(FieldType):
+class OperationSelector(FieldType):
     """The number or the name of an operation, or all."""
 
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
@@ -173,7 +173,7 @@ _KINDS: Final[dict[str, FieldType]] = {
     "broker config": Pairs(Config("broker")),
     "topic keys": AsTuple(ListOf(ChoiceType(tuple(SCOPES["topic"]), "configurations of a topic"), 1)),
     "broker keys": AsTuple(ListOf(ChoiceType(tuple(SCOPES["broker"]), "configurations of a broker"), 1)),
-    "text": Whole(),
+    "text": OperationSelector(),
     "group": NAME,
     "scopes": TopicPartitionsListType("scopes"),
     "offset lines": TopicPartitionsListType("offset lines"),

@@ -187,7 +187,9 @@ def timed_record(verb: str, name: str) -> Record:
 
 
 def _parameters(params: tuple[Param, ...]) -> dict[str, FieldSpec]:
-    return {param.name: FieldSpec(kind_of(param), described(param), param.default is None) for param in params}
+    return {
+        param.name: FieldSpec(kind_of(param), described(param), param.default is None, param.old) for param in params
+    }
 
 
 COMMON: Final = Record({**TRIGGERS, "for": FieldSpec(DURATION, ""), "if_any": IF_ANY, "kafka": KAFKA, "note": NOTE})

@@ -175,7 +175,7 @@ def _touched(fault: FaultImpact, *groups: Sequence[str]) -> int:
     return next((at for at, names in enumerate(groups, 1) if not fault.nodes.isdisjoint(names)), _NEVER)
 
 
-class Effects:
+class FaultAttribution:
     """Attributes events and troubles of one session to its faults."""
 
     def __init__(self, faults: Sequence[Row], states: States, controller: str | None) -> None:
@@ -327,7 +327,7 @@ def of_session(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for row in rows:
         by_what.setdefault(row["what"], []).append(row)
     controller = next((row["node"] for row in by_what.get("controller", ())), None)
-    effects = Effects(by_what.get("fault", ()), States(by_what.get("state", ())), controller)
+    effects = FaultAttribution(by_what.get("fault", ()), States(by_what.get("state", ())), controller)
     # Of one event, an outage comes before its signs, and under-replication after both.
     order = {"out": 0, "refused": 1, "lacking": 3}
     happened = [*by_what.get("sign", ()), *by_what.get("trouble", ())]

@@ -319,21 +319,21 @@ def test_the_way_back_counts_from_the_first_owner() -> None:
     movements = PartitionMovements()
     first, second, third = parts("t-0 t-1 t-2")
     assert movements.better(first, "b", "c") == first
-    movements.moved(first, "a", "b")
-    movements.moved(second, "c", "a")
+    movements.record_move(first, "a", "b")
+    movements.record_move(second, "c", "a")
     assert movements.better(third, "b", "c") == third
     assert movements.better(third, "a", "c") == second
     # The first came from a: for it to go on from b to c is as if it went from a to c, and undoes the second's.
     assert movements.better(first, "b", "c") == second
-    movements.moved(second, "a", "c")
+    movements.record_move(second, "a", "c")
     assert movements.better(first, "b", "c") == first
 
 
 def test_two_moves_of_one_partition_count_as_one() -> None:
     movements = PartitionMovements()
     first, second = parts("t-0 t-1")
-    movements.moved(first, "a", "b")
-    movements.moved(first, "b", "c")
+    movements.record_move(first, "a", "b")
+    movements.record_move(first, "b", "c")
     assert movements.better(second, "c", "a") == first
     assert movements.better(second, "b", "a") == second
 

@@ -89,7 +89,7 @@ def test_an_answer_has_no_more_than_the_bound_but_at_least_one_batch(most: int, 
     assert max(sum(sizes.values()) for sizes in answers) == max(BATCH, most // BATCH * BATCH)
 
 
-def test_who_was_served_goes_to_the_end(answers: list[dict[str, int]]) -> None:
+def test_a_broker_that_was_served_goes_to_the_end(answers: list[dict[str, int]]) -> None:
     """One batch at a time, for eight partitions of equal size: they take turns."""
     after_a_second_away({"replica.fetch.response.max.bytes": 1}, answers)
     served = [name for sizes in answers for name in sizes]

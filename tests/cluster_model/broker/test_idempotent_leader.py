@@ -74,7 +74,7 @@ def test_a_new_leader_knows_epochs_and_sequences_from_the_log() -> None:
     assert at.said(6, epoch=1, origin=5) == (E.NONE, 2)
 
 
-def test_where_the_log_begins_is_told_with_an_unknown_producer_only() -> None:
+def test_where_the_log_begins_is_reported_with_an_unknown_producer_only() -> None:
     at = Idempotent(kafka="2.4")
     at.append(3)
     at.replica.hw = 3
@@ -134,7 +134,7 @@ def test_after_a_crash_the_last_segment_is_read_again() -> None:
     assert remembered(at) == [0, 1, 2, 3]
 
 
-def test_of_older_segments_a_snapshot_file_tells_after_a_crash() -> None:
+def test_of_older_segments_a_snapshot_file_reports_after_a_crash() -> None:
     at = filled(segment_bytes=200)
     assert at.replica.log.segments.base == 2
     at.replica.stopped()
@@ -207,7 +207,7 @@ def test_the_rest_of_a_block_is_lost_with_the_process() -> None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_broker_that_has_been_told_nothing_yet_has_no_ids(known: bool) -> None:
+def test_a_broker_that_has_been_notified_nothing_yet_has_no_ids(known: bool) -> None:
     wire: Any = Wire(1)
     metadata = BrokerMetadata()
     metadata.live = {1: 0} if known else {}

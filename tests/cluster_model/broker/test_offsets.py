@@ -63,7 +63,7 @@ def test_a_time_finds_the_first_record_that_is_not_older(timestamp: int, offset:
     assert ask(leader(), timestamp) == (E.NONE, offset, found)
 
 
-def test_nothing_at_the_high_watermark_or_above_is_told() -> None:
+def test_nothing_at_the_high_watermark_or_above_is_reported() -> None:
     replica = leader()
     replica.hw = 1
     assert ask(replica, 101) == NOTHING
@@ -79,7 +79,7 @@ def test_the_largest_timestamp_can_be_asked_for_since_3_0(kafka: str) -> None:
 
 
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
-def test_before_0_10_1_only_segments_are_told_apart(kafka: str) -> None:
+def test_before_0_10_1_only_segments_are_distinguished(kafka: str) -> None:
     replica = leader(kafka)
     assert [segment.base for segment in replica.log.segments.all] == [0, 2, 4]
     assert [segment.modified_us for segment in replica.log.segments.all] == [20, 40, 60]

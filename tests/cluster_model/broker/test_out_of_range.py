@@ -26,7 +26,7 @@ from cluster_model.protocol.messages import (
 )
 from cluster_model.protocol.records import Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.hands import Hands
+from tests.cluster_model.hands import HandSteppedCluster
 from tests.cluster_model.leaders import LeaderRig, P
 
 SECOND = 1_000_000
@@ -145,7 +145,7 @@ def listed_offset(replica: Replica | None, request: ListOffsetsRequest) -> tuple
 @pytest.mark.parametrize(
     ("replica", "earliest", "offset"), [(2, False, 10), (2, True, 2), (-1, False, 4), (-1, True, 2)]
 )
-def test_a_follower_is_told_the_end_of_the_log_and_a_consumer_the_hw(replica: int, earliest: bool, offset: int) -> None:
+def test_a_follower_learns_the_end_of_the_log_and_a_consumer_the_hw(replica: int, earliest: bool, offset: int) -> None:
     rig = LeaderRig()
     rig.append(10)
     rig.replica.hw = 4
@@ -157,7 +157,7 @@ def test_a_follower_is_told_the_end_of_the_log_and_a_consumer_the_hw(replica: in
 
 
 @pytest.mark.parametrize(("kafka", "error"), [("2.1", E.NONE), ("2.2", E.OFFSET_NOT_AVAILABLE)])
-def test_a_new_leader_tells_consumers_no_end_before_its_hw_reaches_its_epoch_and_followers_at_once(
+def test_a_new_leader_reports_consumers_no_end_before_its_hw_reaches_its_epoch_and_followers_at_once(
     kafka: str, error: KafkaError
 ) -> None:
     rig = LeaderRig(kafka)
@@ -392,20 +392,20 @@ def test_an_exit_that_a_crash_overtakes_ends_no_later_life() -> None:
 # --- manual stepping --------------------------------------------------------------------------------------------------
 
 
-def by_hand(kafka: str, *, unclean: bool) -> Hands:
+def by_hand(kafka: str, *, unclean: bool) -> HandSteppedCluster:
     """Trace 8.6: A led alone and has a longer log than B, which an unclean election made leader."""
-    hands = Hands(kafka, placement=(A, B), config={"unclean.leader.election.enable": unclean})
-    hands.tell(A, B)
+    hands = HandSteppedCluster(kafka, placement=(A, B), config={"unclean.leader.election.enable": unclean})
+    hands.notify(A, B)
     hands.append(A, *"abc")
     hands.fetch(B)
     hands.append(A, *"defg")
     hands.do("shrink_isr", broker=A, out=[B])
     hands.do("checkpoint", broker=A)
     hands.do("crash", broker=A)
-    hands.lead(B, tell=(B,), unclean=True)
+    hands.lead(B, notify=(B,), unclean=True)
     hands.append(B, "h")
     assert hands.do("restart", broker=A) == ""
-    hands.tell(A)
+    hands.notify(A)
     return hands
 
 

@@ -99,14 +99,14 @@ def test_an_append_is_over_when_every_replica_has_it() -> None:
     assert hosting.records() == hosting.records(2) == [(0, "a=1"), (1, "b=2"), (2, "a=3")]
 
 
-def test_a_leader_that_is_alone_is_told_at_once() -> None:
+def test_a_leader_that_is_alone_is_reported_at_once() -> None:
     hosting = CoordinatorCluster(brokers=1)
     hosting.append(7, "a=1")
     assert hosting.appended() == [(7, KafkaError.NONE, 0)]
 
 
 @pytest.mark.parametrize("broker", [1, 2])
-def test_who_does_not_lead_is_told_at_once(broker: int) -> None:
+def test_a_broker_that_does_not_lead_is_reported_at_once(broker: int) -> None:
     hosting = CoordinatorCluster()
     if broker == 1:
         hosting.cluster.brokers[1].stop_replica(P, delete=True)
@@ -140,7 +140,7 @@ def test_an_append_that_is_not_replicated_in_time_may_be_there_all_the_same() ->
     assert hosting.records(2) == [(0, "a=1")]
 
 
-def test_a_leader_that_is_replaced_fails_its_appends_before_it_tells_of_it() -> None:
+def test_a_leader_that_is_replaced_fails_its_appends_before_it_reports_it() -> None:
     hosting = CoordinatorCluster()
     hosting.cluster.pause(2)
     hosting.cluster.pause(3)
@@ -165,7 +165,7 @@ def _decisions(state: PartitionState, live: dict[int, int]) -> MetadataUpdate:
     return MetadataUpdate((state,), tuple(live), tuple(live.values()))
 
 
-def test_only_the_topics_own_tenant_is_told_of_its_leaders() -> None:
+def test_only_the_topics_own_hosted_coordinator_learns_of_its_leaders() -> None:
     hosting = CoordinatorCluster()
     hosting.cluster.crash(1)
     hosting.run(15)
@@ -200,7 +200,7 @@ def test_a_keyframe_holds_who_waits() -> None:
     assert hosting.run(0.1) == [(7, KafkaError.NONE, 0)]
 
 
-def test_timers_disconnections_and_deleted_partitions_reach_every_tenant() -> None:
+def test_timers_disconnections_and_deleted_partitions_reach_every_hosted_coordinator() -> None:
     hosting = CoordinatorCluster()
     broker = hosting.cluster.brokers[1]
     broker.on_timer(("notes", 5))

@@ -18,7 +18,7 @@ from cluster_model.protocol.events import Appended, HwAdvanced, RecordsLost, Rec
 from cluster_model.protocol.messages import FetchData, FetchPartition
 from faults.declarations.fault import Action
 from faults.injector import FaultInjector
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 
 
@@ -71,15 +71,15 @@ def test_a_follower_that_does_not_truncate_diverges_from_its_leader(monkeypatch:
     def no_divergence(_self: EpochCache, epoch: int, leo: int) -> tuple[int, int]:
         return (epoch, leo)
 
-    def zombie() -> Hands:
-        hands = Hands("3.9")
-        hands.tell(1, 2, 3)
+    def zombie() -> HandSteppedCluster:
+        hands = HandSteppedCluster("3.9")
+        hands.notify(1, 2, 3)
         hands.append(1, "a")
         hands.fetch(2, 3, 2, 3)
-        hands.lead(2, tell=(2, 3))
+        hands.lead(2, notify=(2, 3))
         hands.append(1, "q")
         hands.append(2, "b", "c")
-        hands.tell(1)
+        hands.notify(1)
         for _round in range(3):
             hands.fetch(1, 3)
         return hands
@@ -96,9 +96,9 @@ def test_two_leaders_of_one_epoch_are_reported(monkeypatch: pytest.MonkeyPatch) 
         state = change.state
         return real(self, change._replace(state=state._replace(leader_epoch=state.leader_epoch - 1)), now)
 
-    def hand_over() -> Hands:
-        hands = Hands("3.9")
-        hands.tell(1, 2, 3)
+    def hand_over() -> HandSteppedCluster:
+        hands = HandSteppedCluster("3.9")
+        hands.notify(1, 2, 3)
         hands.append(1, "a")
         hands.do("crash", broker=2)
         hands.do("restart", broker=2)
@@ -113,7 +113,7 @@ def test_two_leaders_of_one_epoch_are_reported(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_decreasing_epoch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = Hands("3.9")
+    hands = HandSteppedCluster("3.9")
     hands.do("elect", leader=2)
     record = hands.cluster.cluster_state.record(P)
     record.state = record.state._replace(leader_epoch=-5)
@@ -129,7 +129,7 @@ def test_a_leader_outside_the_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -
         isr = tuple(broker for broker in state.isr if broker != state.leader)
         return real(self, change._replace(state=state._replace(isr=isr)), now)
 
-    hands = Hands("3.9")
+    hands = HandSteppedCluster("3.9")
     hands.do("elect", leader=2)
     assert hands.broken() == set()
     monkeypatch.setattr(CommittedState, "commit", outsider)
@@ -138,8 +138,8 @@ def test_a_leader_outside_the_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_high_watermark_that_decreases_within_a_leadership_is_reported() -> None:
-    hands = Hands("3.9")
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("3.9")
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b")
     hands.fetch(2, 3, 2, 3)
     assert hands.broken() == set()
@@ -148,8 +148,8 @@ def test_a_high_watermark_that_decreases_within_a_leadership_is_reported() -> No
 
 
 def test_offsets_out_of_bounds_are_reported() -> None:
-    hands = Hands("3.9")
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("3.9")
+    hands.notify(1, 2, 3)
     hands.append(1, "a")
     hands.cluster.cluster_state.replicas[P][1].hw = 5
     hands.cluster.emit(HwAdvanced(0, P, 1, 0, 5))
@@ -173,8 +173,8 @@ def test_a_follower_hw_above_its_log_is_reported_with_manual_steps_before_any_ev
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ahead_of_its_log(monkeypatch)
-    hands = Hands("3.9")
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("3.9")
+    hands.notify(1, 2, 3)
     hands.append(1, "a")
     hands.fetch(2)
     assert hands.broken() == {"log-bounds"}
@@ -198,14 +198,14 @@ def test_followers_with_records_that_the_leader_lacks_are_reported_when_in_sync(
             self.replica.truncate(self.replica.hw, now, "high watermark")
 
     monkeypatch.setattr(FollowerState, "start", by_high_watermark)
-    hands = Hands("3.9", config={"min.insync.replicas": 2})
-    hands.lead(3, tell=(1, 2, 3))
+    hands = HandSteppedCluster("3.9", config={"min.insync.replicas": 2})
+    hands.lead(3, notify=(1, 2, 3))
     hands.append(3, "m0", acks="all")
     hands.fetch(1, 2, 1, 2)
     hands.do("crash", broker=3)
-    hands.lead(2, tell=(2, 1))
+    hands.lead(2, notify=(2, 1))
     hands.do("crash", broker=2)
-    hands.lead(1, tell=(1,))
+    hands.lead(1, notify=(1,))
     assert "acks-all-durability" in hands.broken()
 
 
@@ -253,14 +253,14 @@ def test_every_lost_record_has_one_sentence(snapshot: SnapshotAssertion) -> None
 
 def test_a_missing_record_may_return() -> None:
     """An uncleanly elected leader lacks records of the old one; after the old one is elected again none is missing."""
-    hands = Hands("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
-    hands.tell(1, 2)
+    hands = HandSteppedCluster("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
+    hands.notify(1, 2)
     hands.do("shrink_isr", broker=1, out=[2])
     hands.append(1, "a", "b")
     query = hands.cluster.query
-    hands.lead(2, tell=(), unclean=True)
+    hands.lead(2, notify=(), unclean=True)
     assert (query.missing(), query.acked_lost()) == (2, 0)
-    hands.lead(1, tell=(), unclean=True)
+    hands.lead(1, notify=(), unclean=True)
     assert (query.missing(), query.acked_lost()) == (0, 0)
 
 
@@ -309,7 +309,7 @@ def test_leadership_and_followers_agree_about_committed_records() -> None:
     assert checked > 1_000
 
 
-def lost_causes(hands: Hands) -> list[str]:
+def lost_causes(hands: HandSteppedCluster) -> list[str]:
     hands.close()
     return [event.cause for event in hands.cluster.drain() if isinstance(event, RecordsLost)]
 
@@ -317,13 +317,13 @@ def lost_causes(hands: Hands) -> list[str]:
 def test_a_cause_names_the_isr_that_acknowledged_not_the_one_that_was_there_at_the_append(
     snapshot: SnapshotAssertion,
 ) -> None:
-    hands = Hands("3.6", placement=(1, 2))
-    hands.tell(1, 2)
+    hands = HandSteppedCluster("3.6", placement=(1, 2))
+    hands.notify(1, 2)
     hands.append(1, "a", acks="all")
     assert hands.cluster.query.acked() == 0
     hands.do("shrink_isr", broker=1, out=[2])
     assert hands.cluster.query.acked() == 1
-    hands.lead(2, tell=(2,), unclean=True)
+    hands.lead(2, notify=(2,), unclean=True)
     hands.do("power_loss", broker=1, keep=0)
 
     (cause,) = lost_causes(hands)
@@ -331,14 +331,14 @@ def test_a_cause_names_the_isr_that_acknowledged_not_the_one_that_was_there_at_t
 
 
 def test_a_cause_does_not_use_a_later_isr(snapshot: SnapshotAssertion) -> None:
-    hands = Hands("3.6", config={"min.insync.replicas": 2})
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("3.6", config={"min.insync.replicas": 2})
+    hands.notify(1, 2, 3)
     hands.append(1, "a", acks="all")
     hands.fetch(2, 3, 2, 3)
     hands.do("shrink_isr", broker=1, out=[2, 3])
     hands.do("power_loss", broker=1, keep=0)
     hands.do("restart", broker=1)
-    hands.lead(1, tell=(1, 2, 3))
+    hands.lead(1, notify=(1, 2, 3))
     hands.fetch(2, 3)
 
     (cause,) = lost_causes(hands)
@@ -346,14 +346,14 @@ def test_a_cause_does_not_use_a_later_isr(snapshot: SnapshotAssertion) -> None:
 
 
 def test_a_cause_names_no_later_or_unrelated_truncation(snapshot: SnapshotAssertion) -> None:
-    hands = Hands("3.9", placement=(1, 2))
-    hands.tell(1, 2)
+    hands = HandSteppedCluster("3.9", placement=(1, 2))
+    hands.notify(1, 2)
     hands.append(1, "a0")
     hands.fetch(2, 2)
     hands.append(1, "a1")
-    hands.lead(2, tell=(2,))
+    hands.lead(2, notify=(2,))
     hands.append(2, "b1")
-    hands.lead(1, tell=(1, 2))
+    hands.lead(1, notify=(1, 2))
     hands.fetch(2, 2, 2)
 
     causes = lost_causes(hands)
@@ -363,16 +363,16 @@ def test_a_cause_names_no_later_or_unrelated_truncation(snapshot: SnapshotAssert
 
 
 def test_a_record_lost_again_has_the_cause_of_its_last_loss(snapshot: SnapshotAssertion) -> None:
-    hands = Hands("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
-    hands.tell(1, 2)
+    hands = HandSteppedCluster("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
+    hands.notify(1, 2)
     hands.do("shrink_isr", broker=1, out=[2])
     hands.append(1, "a")
-    hands.lead(2, tell=(2,), unclean=True)
-    hands.lead(1, tell=(), unclean=True)
+    hands.lead(2, notify=(2,), unclean=True)
+    hands.lead(1, notify=(), unclean=True)
     assert hands.cluster.query.missing() == 0
     hands.do("power_loss", broker=1, keep=0)
     hands.do("restart", broker=1)
-    hands.lead(1, tell=(1,))
+    hands.lead(1, notify=(1,))
 
     (cause,) = lost_causes(hands)
     assert cause == snapshot

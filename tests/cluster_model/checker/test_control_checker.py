@@ -26,7 +26,7 @@ from cluster_model.protocol.events import ControllerChanged, InvariantViolated, 
 from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 
 SECOND = 1_000_000
 
@@ -67,9 +67,9 @@ def test_an_isr_member_that_lacks_committed_records_is_reported(monkeypatch: pyt
     def alone(leader_leo: int, _needed: tuple[RemoteReplicaState, ...]) -> int:
         return leader_leo
 
-    def shrunk() -> Hands:
-        hands = Hands("3.9")
-        hands.tell(1, 2, 3)
+    def shrunk() -> HandSteppedCluster:
+        hands = HandSteppedCluster("3.9")
+        hands.notify(1, 2, 3)
         hands.append(1, "a")
         hands.do("shrink_isr", broker=1, out=[3])
         return hands
@@ -81,8 +81,8 @@ def test_an_isr_member_that_lacks_committed_records_is_reported(monkeypatch: pyt
 
 def test_old_versions_are_known_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "high_watermark", lambda leo, _needed: leo)
-    hands = Hands("2.0")
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("2.0")
+    hands.notify(1, 2, 3)
     hands.append(1, "a")
     hands.do("shrink_isr", broker=1, out=[3])
     assert LEADER_COMPLETENESS in hands.broken()
@@ -178,7 +178,7 @@ def test_a_recovering_leader_with_another_isr_member_is_reported(monkeypatch: py
     def recovering(self: CommittedState, change: PartitionChange, now: int) -> bool:
         return real(self, change._replace(state=change.state._replace(recovering=True)), now)
 
-    hands = Hands("3.9")
+    hands = HandSteppedCluster("3.9")
     hands.do("elect", leader=2)
     assert hands.broken() == set()
     monkeypatch.setattr(CommittedState, "commit", recovering)
@@ -219,10 +219,10 @@ def test_a_restarted_broker_may_accept_any_controller_epoch() -> None:
 
 
 def test_an_isr_change_of_a_deposed_leader_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def zombie() -> Hands:
-        hands = Hands("3.9")
-        hands.tell(1, 2, 3)
-        hands.lead(2, tell=(2, 3))
+    def zombie() -> HandSteppedCluster:
+        hands = HandSteppedCluster("3.9")
+        hands.notify(1, 2, 3)
+        hands.lead(2, notify=(2, 3))
         hands.do("shrink_isr", broker=1, out=[3])
         return hands
 
@@ -260,7 +260,7 @@ def test_a_leader_that_lost_its_log_is_reported(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_decreasing_partition_epoch_is_reported_at_every_decision() -> None:
-    hands = Hands("3.9")
+    hands = HandSteppedCluster("3.9")
     hands.do("elect", leader=2)
     hands.cluster.emit(PartitionOffline(0, P, 2, 0, (1,)))
     assert hands.broken() == {EPOCHS}
@@ -299,26 +299,26 @@ def test_controllers_with_a_shared_or_decreasing_epoch_are_reported(snapshot: Sn
 def test_an_epoch_cache_that_does_not_increase_or_ends_after_the_log_is_reported(
     entries: tuple[tuple[int, int], ...],
 ) -> None:
-    hands = Hands("3.9")
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("3.9")
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b")
     hands.cluster.cluster_state.replicas[P][3].log.epochs.entries = entries
-    hands.lead(2, tell=(3,))
+    hands.lead(2, notify=(3,))
     assert hands.broken() == {EPOCHS}
 
 
 def test_decreasing_batch_epochs_along_a_log_are_reported() -> None:
-    hands = Hands("3.9")
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("3.9")
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b")
     hands.fetch(2)
-    hands.lead(2, tell=(2, 1))
+    hands.lead(2, notify=(2, 1))
     hands.append(2, "c")
     assert hands.broken() == set()
     log = hands.cluster.cluster_state.replicas[P][2].log
     (_start, old), (_between, new) = log.extents
     log.extents[:] = [(0, new), (2, old)]
-    hands.lead(3, tell=(2,))
+    hands.lead(3, notify=(2,))
     assert EPOCHS in hands.broken()
 
 

@@ -257,7 +257,7 @@ def test_deletions_go_to_the_leader() -> None:
     assert rig.answers[0][2].low_watermark == 40
 
 
-def test_a_paused_client_asks_when_it_goes_on() -> None:
+def test_a_paused_client_asks_when_it_continues() -> None:
     rig = Rig(controller_is(1))
     rig.network.pause(ADMIN)
     rig.client.ask(1, NEW)

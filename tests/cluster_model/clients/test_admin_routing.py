@@ -83,7 +83,7 @@ def test_a_group_request_goes_to_the_coordinator_that_any_broker_names() -> None
 
 
 @pytest.mark.parametrize("error", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE])
-def test_whoever_is_not_the_coordinator_has_it_looked_for_anew(error: KafkaError) -> None:
+def test_a_client_that_is_not_the_coordinator_has_it_looked_for_anew(error: KafkaError) -> None:
     rig = Rig(coordinated((3, error), (2, E.NONE)))
     rig.client.ask(1, DELETE)
     rig.run(SECOND)

@@ -37,7 +37,7 @@ def test_a_batch_is_as_large_as_its_intercepted_records() -> None:
     assert rig.books()["failed"] == 0
 
 
-def test_what_an_interceptor_throws_is_told_and_the_record_is_sent_all_the_same() -> None:
+def test_what_an_interceptor_throws_is_reported_and_the_record_is_sent_all_the_same() -> None:
     rig = ProducerRig(batches=2, batch=4, interceptors=(FLAKY, AUDIT))
     rig.make_all()
     told = [(event.by, event.sequence, event.count) for event in rig.of(InterceptorFailed)]
@@ -55,7 +55,7 @@ def test_headers_can_make_a_record_too_large() -> None:
     assert [(request.sequence, request.size) for request in rig.produced()] == [(2, 200), (5, 200)]
 
 
-def test_a_record_that_cannot_be_serialized_fails_without_a_partition_and_others_go_on() -> None:
+def test_a_record_that_cannot_be_serialized_fails_without_a_partition_and_others_continue() -> None:
     rig = ProducerRig(batches=2, batch=3, serializer_fails=4)
     rig.make_all()
     failed = rig.of(RecordsFailed)
@@ -74,7 +74,7 @@ def test_a_serializer_that_takes_nothing_sends_nothing(send: str) -> None:
     assert (rig.produced(), rig.books()["failed"], rig.producer.sent) == ([], 3, 3)
 
 
-def test_a_synchronous_application_goes_on_behind_a_record_that_cannot_be_serialized() -> None:
+def test_a_synchronous_application_continues_behind_a_record_that_cannot_be_serialized() -> None:
     rig = ProducerRig(batches=1, batch=4, send="sync", serializer_fails=2)
     rig.make_all()
     assert rig.producer.sent == 1

@@ -147,7 +147,7 @@ def test_an_application_that_resends_makes_duplicates_of_what_was_written(resend
     ],
     ids=["steady", "profile", "closed loop", "sync"],
 )
-def test_a_restarted_application_goes_on_at_its_pace(load: dict[str, Any]) -> None:
+def test_a_restarted_application_continues_at_its_pace(load: dict[str, Any]) -> None:
     cluster = cluster_of(producer=load)
     cluster.run(4 * SECOND)
     before = cluster.query.sent()

@@ -107,7 +107,7 @@ class Weather:
 @pytest.mark.parametrize(
     ("kafka", "mode", "assignor", "instance", "seed"), covering_cases(KINDS, range(3 if EVENING else 2))
 )
-def test_what_clients_are_promised_holds_in_any_weather(
+def test_guarantees_of_clients_hold_with_any_disturbances(
     kafka: str, mode: str, assignor: str, instance: str, seed: int
 ) -> None:
     disturbances = Weather(seed, kafka, mode, assignor, instance)

@@ -103,7 +103,7 @@ def zombie(kafka: str, seed: int = 4, commit: str = "transaction", **more: Any) 
 
 
 @pytest.mark.parametrize("kafka", spread_sample(["2.6", "3.9", "4.1"], 2))
-def test_who_was_left_behind_is_refused_and_aborts(kafka: str) -> None:
+def test_a_client_that_was_left_behind_is_refused_and_aborts(kafka: str) -> None:
     copying = zombie(kafka)
     aborted = copying.of(TransactionAborted, OUT)
     assert [event.detail for event in aborted] != []
@@ -148,7 +148,7 @@ def test_output_that_gets_nowhere_has_its_transaction_aborted_and_its_records_co
     once(copying)
 
 
-def test_a_member_whose_id_is_taken_over_ends_and_a_new_process_goes_on() -> None:
+def test_a_member_whose_id_is_taken_over_ends_and_a_new_process_continues() -> None:
     # The members' ids are their names: a producer of that id fences the one that has it.
     thief = ProducerSpec(
         "thief", "out", SECOND, start_us=2 * SECOND, stop_us=4 * SECOND, config={"transactional.id": "copier/0"}

@@ -141,7 +141,7 @@ def test_a_slow_cluster_gets_less_load_in_a_closed_loop_only() -> None:
 
 
 @pytest.mark.slow
-def test_with_acks_0_time_goes_on() -> None:
+def test_with_acks_0_time_continues() -> None:
     times = sent(events(build(acks="0", loop=ClosedLoop(3)), SECOND))
     assert times[:6] == [0, 0, 0, AT_ONCE_US, AT_ONCE_US, AT_ONCE_US]
     assert len(times) == 3 * (SECOND // AT_ONCE_US + 1)
@@ -160,7 +160,7 @@ def test_a_closed_loop_outlives_failures() -> None:
     assert len([event for event in events(cluster, 205 * SECOND) if isinstance(event, RecordsAcked)]) > 100
 
 
-def test_a_closed_loop_goes_on_when_its_topic_comes_back() -> None:
+def test_a_closed_loop_continues_when_its_topic_comes_back() -> None:
     cluster = build(loop=ClosedLoop(2))
     producer = cluster.producers["p"]
     events(cluster, SECOND)
@@ -185,7 +185,7 @@ def test_a_keyframe_keeps_what_was_settled_and_has_no_successor_yet() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("send", ["sync", "async"])
-def test_a_closed_loop_goes_on_after_waiting_for_memory(send: str) -> None:
+def test_a_closed_loop_continues_after_waiting_for_memory(send: str) -> None:
     config = {"batch.size": 1_000, "buffer.memory": 3_000, "max.block.ms": 500}
     cluster = build(brokers=1, loop=ClosedLoop(20), config=config, send=send)
     events(cluster, SECOND)

@@ -441,7 +441,7 @@ def test_a_paused_process_is_given_up_when_it_does_not_say_its_versions() -> Non
     assert process.failed == [(1, 2)]
 
 
-def test_what_is_loaded_in_the_middle_of_an_attempt_goes_on_in_the_same_way() -> None:
+def test_what_is_loaded_in_the_middle_of_an_attempt_continues_in_the_same_way() -> None:
     seen = []
     for again in (False, True):
         process = Process()

@@ -41,10 +41,10 @@ def test_an_accepted_attempt_opens_it_and_a_refused_one_does_not() -> None:
     _wire, connection = made()
     connection.begin(SECOND)
     assert connection.is_being_made
-    assert connection.answered(ConnectionRefused(1))
+    assert connection.on_response(ConnectionRefused(1))
     assert (connection.is_open, connection.is_being_made) == (False, False)
     connection.begin(SECOND)
-    assert connection.answered(Connected(2))
+    assert connection.on_response(Connected(2))
     assert (connection.is_open, connection.is_being_made) == (True, False)
 
 
@@ -54,18 +54,18 @@ def test_the_answer_to_an_earlier_attempt_is_none_to_a_later_one(answer: Connect
     connection.begin(SECOND)
     connection.close()
     assert wire.stopped == [1]
-    assert not connection.answered(answer)
+    assert not connection.on_response(answer)
     connection.begin(SECOND)
-    assert not connection.answered(answer)
+    assert not connection.on_response(answer)
     assert connection.is_being_made
-    assert connection.answered(Connected(2))
+    assert connection.on_response(Connected(2))
 
 
 def test_what_breaks_while_one_is_being_made_is_an_earlier_one() -> None:
     _wire, connection = made()
     connection.begin(SECOND)
     assert not connection.broke()
-    assert connection.answered(Connected(1))
+    assert connection.on_response(Connected(1))
     assert connection.broke()
     assert not connection.broke(), "it breaks once"
 
@@ -92,11 +92,11 @@ def test_the_limit_is_configured_and_constant_without_room_to_vary() -> None:
     assert connection.begin(30 * SECOND) == 700_000
 
 
-def test_what_is_loaded_goes_on_waiting_for_the_same_attempt() -> None:
+def test_what_is_loaded_continues_waiting_for_the_same_attempt() -> None:
     _wire, connection = made()
     connection.begin(SECOND)
     saved = connection.save()
     connection.close()
     connection.load(saved)
     assert connection.until == SECOND
-    assert connection.answered(Connected(1))
+    assert connection.on_response(Connected(1))

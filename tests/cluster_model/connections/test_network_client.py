@@ -103,7 +103,7 @@ def test_a_request_timeout_fails_whatever_else_is_in_flight_on_the_connection() 
     rig.run(100 * MS)
     for broker in (2, 3):
         port_of(rig).ready(broker)
-        port_of(rig).lost(broker)
+        port_of(rig).disconnect(broker)
     rig.producer._metadata.refresh()
     rig.run(10 * MS)
     assert rig.metadata_asked() == [1]

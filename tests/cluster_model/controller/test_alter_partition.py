@@ -8,15 +8,15 @@ from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 
 LIVE = {1: 10, 2: 20, 3: 30}
 
 
-def proposing(kafka: str) -> Hands:
+def proposing(kafka: str) -> HandSteppedCluster:
     """Broker 1 leads and has just proposed an ISR without broker 3."""
-    hands = Hands(kafka)
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster(kafka)
+    hands.notify(1, 2, 3)
     leadership = hands.cluster.cluster_state.replicas[P][1].leadership
     assert leadership is not None
     leadership.propose((1, 2))

@@ -30,7 +30,7 @@ def test_what_is_as_it_was_is_not_told() -> None:
     assert told(PartitionChange(START, "nothing")) == []
 
 
-def test_an_election_is_told_before_the_isr(snapshot: SnapshotAssertion) -> None:
+def test_an_election_is_reported_before_the_isr(snapshot: SnapshotAssertion) -> None:
     change = PartitionChange(START._replace(leader=2, leader_epoch=1, partition_epoch=1, isr=(2, 3)), "broker 1 fenced")
     lines = told(change)
     assert [line.split()[0] for line in lines] == ["leader_elected", "isr_changed"]
@@ -48,7 +48,7 @@ def test_a_leader_that_was_elected_again_is() -> None:
     assert [line.split()[0] for line in lines] == ["leader_elected"]
 
 
-def test_everything_else_that_changes_is_told_too(snapshot: SnapshotAssertion) -> None:
+def test_everything_else_that_changes_is_reported_too(snapshot: SnapshotAssertion) -> None:
     offline = START._replace(leader=NO_LEADER, leader_epoch=1, partition_epoch=1, isr=(), elr=(1, 2), last_known=1)
     unclean = START._replace(
         leader=3, leader_epoch=2, partition_epoch=2, isr=(3,), recovering=True, replicas=(3, 4), adding=(4,)

@@ -134,7 +134,7 @@ def sound(partition: Partition, before: PartitionState, *, may_be_empty: bool) -
 
 
 @given(steps=acts, unclean=st.booleans())
-def test_the_events_tell_the_whole_of_leader_and_isr(steps: list[tuple[str, Any]], unclean: bool) -> None:
+def test_the_events_show_the_whole_of_leader_and_isr(steps: list[tuple[str, Any]], unclean: bool) -> None:
     partition = Partition(Profile.of("4.1"), elr=True, unclean=unclean)
     leader, isr = partition.state.leader, partition.state.isr
     for what, given_ in steps:

@@ -6,7 +6,7 @@ from cluster_model.kernel.link import GIVEN_UP_US
 from cluster_model.kernel.network import SYN_RETRY_US, SYN_TIMEOUT_US
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import Connected, ConnectionRefused
-from tests.cluster_model.kernel.test_network import LATENCY, A, B, World
+from tests.cluster_model.kernel.test_network import LATENCY, A, B, ThreeNodes
 
 BROKEN = ("reset", B)
 
@@ -22,17 +22,17 @@ def refused(attempt: int = 1) -> tuple[str, object]:
 FAULT = 1
 
 
-def asked(cluster_state: World) -> int:
+def asked(cluster_state: ThreeNodes) -> int:
     """Return the number of the attempt."""
     return NodeContext(cluster_state.network, A).connect(B)
 
 
-def heard(cluster_state: World) -> list[tuple[int, str, object]]:
+def heard(cluster_state: ThreeNodes) -> list[tuple[int, str, object]]:
     return cluster_state.seen(A)
 
 
 def test_a_running_process_is_connected_to_within_a_round_trip() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     asked(cluster_state)
     cluster_state.run(SYN_TIMEOUT_US * 2)
     assert heard(cluster_state) == [(2 * LATENCY, *accepted())]
@@ -40,7 +40,7 @@ def test_a_running_process_is_connected_to_within_a_round_trip() -> None:
 
 
 def test_the_system_of_a_paused_process_accepts() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     cluster_state.network.pause(B)
     asked(cluster_state)
     cluster_state.run(SYN_RETRY_US)
@@ -48,7 +48,7 @@ def test_the_system_of_a_paused_process_accepts() -> None:
 
 
 def test_a_process_that_is_down_refuses_and_one_that_is_up_again_accepts() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     cluster_state.network.crash(B)
     asked(cluster_state)
     cluster_state.run(1_000)
@@ -59,7 +59,7 @@ def test_a_process_that_is_down_refuses_and_one_that_is_up_again_accepts() -> No
 
 
 def test_a_crash_breaks_a_connection_over_which_nothing_was_sent() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     asked(cluster_state)
     cluster_state.run(1_000)
     cluster_state.network.crash(B)
@@ -69,7 +69,7 @@ def test_a_crash_breaks_a_connection_over_which_nothing_was_sent() -> None:
 
 @pytest.mark.parametrize("off_s", [2, 40])
 def test_a_machine_without_power_says_nothing_until_it_is_asked_once_more_after_its_start(off_s: int) -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     cluster_state.network.power_off(B)
     asked(cluster_state)
     cluster_state.run(off_s * SYN_RETRY_US)
@@ -82,15 +82,15 @@ def test_a_machine_without_power_says_nothing_until_it_is_asked_once_more_after_
 
 @pytest.mark.parametrize("direction", [(A, B), (B, A)])
 def test_a_cut_of_either_direction_is_silence_that_the_system_gives_up_on(direction: tuple[int, int]) -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     cluster_state.network.cut(*direction, FAULT)
     asked(cluster_state)
     cluster_state.run(SYN_TIMEOUT_US * 2)
     assert heard(cluster_state) == [(SYN_TIMEOUT_US, *refused())]
 
 
-def test_whoever_stops_waiting_hears_nothing() -> None:
-    cluster_state = World()
+def test_a_process_that_stops_waiting_hears_nothing() -> None:
+    cluster_state = ThreeNodes()
     cluster_state.network.power_off(B)
     NodeContext(cluster_state.network, A).stop_connecting(asked(cluster_state))
     cluster_state.network.restart(B)
@@ -100,7 +100,7 @@ def test_whoever_stops_waiting_hears_nothing() -> None:
 
 def test_each_attempt_is_answered_by_its_number() -> None:
     """Two connections between the same processes are made at the same time; an earlier attempt was stopped."""
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     port = NodeContext(cluster_state.network, A)
     stopped, *others = [asked(cluster_state), asked(cluster_state), asked(cluster_state)]
     port.stop_connecting(stopped)
@@ -109,8 +109,8 @@ def test_each_attempt_is_answered_by_its_number() -> None:
 
 
 @pytest.mark.parametrize("asks", [False, True])
-def test_a_connection_that_is_given_up_breaks_whoever_asks_for_another(asks: bool) -> None:
-    cluster_state = World()
+def test_a_connection_that_is_given_up_breaks_a_process_that_asks_for_another(asks: bool) -> None:
+    cluster_state = ThreeNodes()
     cluster_state.network.cut(A, B, FAULT)
     port = NodeContext(cluster_state.network, A)
     port.send(B, ("late",))
@@ -125,7 +125,7 @@ def test_a_connection_that_is_given_up_breaks_whoever_asks_for_another(asks: boo
 
 
 def test_a_crash_breaks_a_connection_that_stood_from_the_beginning_and_was_never_used() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     cluster_state.network.open_connections((A,), (A, B))
     cluster_state.run(1_000)
     cluster_state.network.crash(B)
@@ -138,7 +138,7 @@ def test_a_crash_breaks_a_connection_that_stood_from_the_beginning_and_was_never
 
 
 def test_one_that_is_used_breaks_only_once() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     cluster_state.network.open_connections((A,), (A, B))
     NodeContext(cluster_state.network, A).send(B, ("word",))
     cluster_state.run(1_000)
@@ -148,7 +148,7 @@ def test_one_that_is_used_breaks_only_once() -> None:
 
 
 def test_a_machine_without_power_breaks_none() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     cluster_state.network.open_connections((A,), (A, B))
     cluster_state.network.power_off(B)
     cluster_state.run(SYN_TIMEOUT_US)
@@ -156,7 +156,7 @@ def test_a_machine_without_power_breaks_none() -> None:
 
 
 def test_a_process_that_has_restarted_had_none_to_break() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     cluster_state.network.open_connections((A,), (A, B))
     cluster_state.network.crash(A)
     cluster_state.network.restart(A)
@@ -166,7 +166,7 @@ def test_a_process_that_has_restarted_had_none_to_break() -> None:
 
 
 def test_breaking_all_connections_leaves_the_answer_to_an_attempt_alone() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     port = NodeContext(cluster_state.network, A)
     port.send(B, ("word",))
     asked(cluster_state)
@@ -177,7 +177,7 @@ def test_breaking_all_connections_leaves_the_answer_to_an_attempt_alone() -> Non
 
 
 def test_nothing_comes_for_a_process_that_has_ended_meanwhile() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     asked(cluster_state)
     cluster_state.network.crash(A)
     cluster_state.network.restart(A)
@@ -185,9 +185,9 @@ def test_nothing_comes_for_a_process_that_has_ended_meanwhile() -> None:
     assert heard(cluster_state) == []
 
 
-def test_a_network_that_is_loaded_in_the_middle_goes_on_in_the_same_way() -> None:
+def test_a_network_that_is_loaded_in_the_middle_continues_in_the_same_way() -> None:
     def play(at: int) -> list[tuple[int, str, object]]:
-        cluster_state = World(jitter=50)
+        cluster_state = ThreeNodes(jitter=50)
         cluster_state.network.power_off(B)
         asked(cluster_state)
         cluster_state.run(at)

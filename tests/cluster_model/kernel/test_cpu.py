@@ -12,24 +12,24 @@ from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.rng import RandomStreams
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, World
+from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, ThreeNodes
 
 COST = 1_000
 SECOND = 1_000_000
 
 
-def slow(*costs: int, nodes: tuple[int, ...] = (B,)) -> World:
-    cluster_state = World()
+def slow(*costs: int, nodes: tuple[int, ...] = (B,)) -> ThreeNodes:
+    cluster_state = ThreeNodes()
     for fault, cost in enumerate(costs or (COST,), 1):
         cluster_state.network.slow_cpu(nodes, fault, cost)
     return cluster_state
 
 
-def words(cluster_state: World, node: int) -> list[Any]:
+def words(cluster_state: ThreeNodes, node: int) -> list[Any]:
     return [detail[1] if what == "message" else detail for _at, what, detail in cluster_state.seen(node)]
 
 
-def times(cluster_state: World, node: int) -> list[int]:
+def times(cluster_state: ThreeNodes, node: int) -> list[int]:
     return [at for at, _what, _detail in cluster_state.seen(node)]
 
 
@@ -96,7 +96,7 @@ def test_with_the_last_fault_all_that_waits_is_handled_at_once_before_whatever_c
     assert times(cluster_state, B)[-1] == at + LATENCY
 
 
-def test_nobody_else_is_slow_and_who_is_not_slow_has_no_cpu() -> None:
+def test_nobody_else_is_slow_and_a_process_that_is_not_slow_has_no_cpu() -> None:
     cluster_state = slow()
     cluster_state.send(A, C, "x")
     cluster_state.run(LATENCY)
@@ -185,7 +185,7 @@ def test_a_process_that_ends_itself_handles_nothing_more() -> None:
 
 
 def test_timers_that_are_free_take_their_turn_and_no_time() -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     cluster_state.network.slow_cpu((B,), 1, COST, ("look",))
     cluster_state.send(A, B, "one")
     for word in ("look", "work", "look"):
@@ -209,7 +209,7 @@ def test_two_clients_of_one_application_share_it() -> None:
     )
 
 
-def test_the_death_of_one_of_two_lets_the_other_go_on() -> None:
+def test_the_death_of_one_of_two_lets_the_other_continue() -> None:
     cluster_state = slow(nodes=(B, C))
     cluster_state.send(A, B, "one")
     cluster_state.send(A, C, "two")
@@ -272,7 +272,7 @@ ACTS = st.lists(
 
 @given(ACTS)
 def test_whatever_happens_nothing_is_lost_and_no_message_overtakes(acts: list[tuple[int, str]]) -> None:
-    cluster_state = World()
+    cluster_state = ThreeNodes()
     network = cluster_state.network
     sent: list[int] = []
     for number, (gap, act) in enumerate(acts):

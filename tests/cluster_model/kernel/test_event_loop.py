@@ -135,7 +135,7 @@ def test_step_says_whether_there_was_anything() -> None:
     assert (log.kernel.now, log.kernel.executed, log.kernel.next_at()) == (7, 1, -1)
 
 
-def test_a_loaded_kernel_goes_on_exactly_as_it_did_the_first_time() -> None:
+def test_a_loaded_kernel_continues_exactly_as_it_did_the_first_time() -> None:
     log = Log()
     for at in (5, 5, 8, 20):
         log.kernel.schedule(at, 0, at, ("again", 3))

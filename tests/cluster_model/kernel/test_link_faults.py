@@ -22,7 +22,7 @@ from cluster_model.kernel.link import (
 )
 from cluster_model.kernel.link_faults import LOSSES, MSS
 from cluster_model.kernel.node_context import NodeContext
-from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, World
+from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, ThreeNodes
 
 MS = 1_000
 SECOND = 1_000_000
@@ -63,27 +63,27 @@ def _kind(message: Any) -> int:
     return KINDS.get(type(message), OTHER)
 
 
-def make(seed: int = 0, jitter: int = 0) -> World:
-    cluster_state = World(seed=seed, jitter=jitter)
+def make(seed: int = 0, jitter: int = 0) -> ThreeNodes:
+    cluster_state = ThreeNodes(seed=seed, jitter=jitter)
     cluster_state.network.link_faults.measures = MessageMeasures(_size, _kind)
     return cluster_state
 
 
 @pytest.fixture
-def cluster_state() -> World:
+def cluster_state() -> ThreeNodes:
     return make()
 
 
-def shape(cluster_state: World, source: int, target: int, fault: int, **what: int) -> None:
+def shape(cluster_state: ThreeNodes, source: int, target: int, fault: int, **what: int) -> None:
     cluster_state.network.link_faults.shape(source, target, fault, LinkCondition(**what))
 
 
-def got(cluster_state: World, node: int) -> list[tuple[int, Any]]:
+def got(cluster_state: ThreeNodes, node: int) -> list[tuple[int, Any]]:
     """Return (time, name) of messages, "reset" for broken connections."""
     return [(at, "reset" if what == "reset" else detail[1].name) for at, what, detail in cluster_state.seen(node)]
 
 
-def open_connection(cluster_state: World, one: int = A, other: int = B) -> None:
+def open_connection(cluster_state: ThreeNodes, one: int = A, other: int = B) -> None:
     """Let both sides send a message, and advance the time by a second."""
     cluster_state.send(one, other, Request("hello"))
     cluster_state.send(other, one, StrictResponse("hello"))
@@ -95,7 +95,9 @@ def open_connection(cluster_state: World, one: int = A, other: int = B) -> None:
 # --- throughput -----------------------------------------------------------------------------------------------------
 
 
-def test_a_message_takes_its_bytes_on_top_of_the_latency_and_queues_behind_the_one_before(cluster_state: World) -> None:
+def test_a_message_takes_its_bytes_on_top_of_the_latency_and_queues_behind_the_one_before(
+    cluster_state: ThreeNodes,
+) -> None:
     shape(cluster_state, A, B, 1, rate=10_000)
     for name in "abc":
         cluster_state.send(A, B, Request(name, 500))
@@ -105,7 +107,7 @@ def test_a_message_takes_its_bytes_on_top_of_the_latency_and_queues_behind_the_o
     assert got(cluster_state, A) == [(LATENCY, "back")]
 
 
-def test_of_two_limits_on_a_link_the_lower_holds(cluster_state: World) -> None:
+def test_of_two_limits_on_a_link_the_lower_holds(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, A, B, 1, rate=10_000)
     shape(cluster_state, A, B, 2, rate=2_500)
     cluster_state.send(A, B, Request("x", 500))
@@ -117,7 +119,7 @@ def test_of_two_limits_on_a_link_the_lower_holds(cluster_state: World) -> None:
     assert got(cluster_state, B)[1:] == [(SECOND + 50 * MS + LATENCY, "y")]
 
 
-def test_a_new_limit_holds_for_the_rest_of_what_is_under_way(cluster_state: World) -> None:
+def test_a_new_limit_holds_for_the_rest_of_what_is_under_way(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, A, B, 1, rate=1_000)
     cluster_state.send(A, B, Request("x", 1_000))
     cluster_state.run(400 * MS)
@@ -126,7 +128,7 @@ def test_a_new_limit_holds_for_the_rest_of_what_is_under_way(cluster_state: Worl
     assert got(cluster_state, B) == [(500 * MS + LATENCY, "x")]
 
 
-def test_all_wires_of_a_link_share_its_limit(cluster_state: World) -> None:
+def test_all_wires_of_a_link_share_its_limit(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, A, B, 1, rate=1_000)
     exchange = cluster_state.network.exchange(A, B, 0)
     cluster_state.send(A, B, Request("shared wire", 500))
@@ -135,7 +137,7 @@ def test_all_wires_of_a_link_share_its_limit(cluster_state: World) -> None:
     assert got(cluster_state, B) == [(500 * MS + LATENCY, "shared wire"), (SECOND + LATENCY, "exchange")]
 
 
-def test_what_waits_for_its_turn_is_sent_at_once_in_order_when_the_limit_goes(cluster_state: World) -> None:
+def test_what_waits_for_its_turn_is_sent_at_once_in_order_when_the_limit_goes(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, A, B, 1, rate=1_000)
     shape(cluster_state, A, B, 2, rate=2_000, cards=OUT)
     for name in "abc":
@@ -150,7 +152,7 @@ def test_what_waits_for_its_turn_is_sent_at_once_in_order_when_the_limit_goes(cl
     assert cluster_state.network.link(A, B).ready
 
 
-def test_what_is_further_on_its_way_goes_first_when_a_card_is_free(cluster_state: World) -> None:
+def test_what_is_further_on_its_way_goes_first_when_a_card_is_free(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, A, B, 1, rate=1_000, cards=OUT | INTO)
     for name in "abc":
         cluster_state.send(A, B, Request(name, 1_000))
@@ -160,7 +162,7 @@ def test_what_is_further_on_its_way_goes_first_when_a_card_is_free(cluster_state
     assert got(cluster_state, B) == [(1_500 * MS + LATENCY, name) for name in "abc"]
 
 
-def test_a_cut_takes_what_waits_for_its_turn_and_mending_sends_it_again_in_order(cluster_state: World) -> None:
+def test_a_cut_takes_what_waits_for_its_turn_and_mending_sends_it_again_in_order(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, A, B, 1, rate=1_000)
     for name in "ab":
         cluster_state.send(A, B, Request(name, 1_000))
@@ -178,7 +180,7 @@ def test_a_cut_takes_what_waits_for_its_turn_and_mending_sends_it_again_in_order
 
 @pytest.mark.parametrize(("stop", "arrives"), [("crash", ["a", "b"]), ("power_off", ["a"])])
 def test_the_system_of_a_killed_process_still_sends_what_waits_and_a_dead_machine_does_not(
-    cluster_state: World, stop: str, arrives: list[str]
+    cluster_state: ThreeNodes, stop: str, arrives: list[str]
 ) -> None:
     shape(cluster_state, A, B, 1, rate=1_000)
     for name in "ab":
@@ -234,7 +236,7 @@ def test_what_is_behind_a_lost_segment_waits_for_it() -> None:
     assert any(late - at == 0 for at, late in pairwise(times))
 
 
-def test_a_connection_that_loses_everything_is_reset_and_both_ends_are_told(cluster_state: World) -> None:
+def test_a_connection_that_loses_everything_is_reset_and_both_ends_are_notified(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, A, B, 1, loss=ALL)
     cluster_state.send(A, B, Request("lost"))
@@ -252,7 +254,7 @@ def test_a_connection_that_loses_everything_is_reset_and_both_ends_are_told(clus
     assert got(cluster_state, B)[1:] == [(90 * SECOND + LATENCY, "new connection")]
 
 
-def test_a_connection_with_a_hole_breaks_soon_after_nothing_is_lost_any_more(cluster_state: World) -> None:
+def test_a_connection_with_a_hole_breaks_soon_after_nothing_is_lost_any_more(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, A, B, 1, loss=ALL)
     shape(cluster_state, A, B, 2, loss=ALL)
@@ -266,7 +268,7 @@ def test_a_connection_with_a_hole_breaks_soon_after_nothing_is_lost_any_more(clu
     assert got(cluster_state, A) == got(cluster_state, B) == [(4 * SECOND + RETRANSMIT_US, "reset")]
 
 
-def test_who_closes_a_doomed_connection_itself_has_a_new_one(cluster_state: World) -> None:
+def test_a_process_that_closes_a_doomed_connection_itself_has_a_new_one(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, A, B, 1, loss=ALL)
     cluster_state.send(A, B, Request("lost"))
@@ -281,7 +283,9 @@ def test_who_closes_a_doomed_connection_itself_has_a_new_one(cluster_state: Worl
     assert len(got(cluster_state, A)) == 1
 
 
-def test_draws_of_losses_are_of_a_stream_of_their_own_and_only_while_something_is_lost(cluster_state: World) -> None:
+def test_draws_of_losses_are_of_a_stream_of_their_own_and_only_while_something_is_lost(
+    cluster_state: ThreeNodes,
+) -> None:
     cluster_state.send(A, B, Request("x"))
     assert cluster_state.network.link_faults.save()[-1] == ()
     shape(cluster_state, A, B, 1, loss=1)
@@ -302,7 +306,7 @@ def test_chances_of_several_faults_are_independent() -> None:
 # --- responses --------------------------------------------------------------------------------------------------------
 
 
-def test_only_answers_are_late_and_they_keep_their_order(cluster_state: World) -> None:
+def test_only_answers_are_late_and_they_keep_their_order(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, B, A, 1, answer_us=300 * MS)
     for message in (StrictResponse("answer 1"), Request("question"), StrictResponse("answer 2")):
         cluster_state.send(B, A, message)
@@ -336,7 +340,7 @@ def test_two_faults_hold_answers_up_together_and_jitter_is_drawn() -> None:
     assert 185 * MS < max(extra) <= 190 * MS
 
 
-def test_an_answer_that_comes_twice_makes_its_receiver_close_the_connection(cluster_state: World) -> None:
+def test_an_answer_that_comes_twice_makes_its_receiver_close_the_connection(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, repeats=ALL)
     cluster_state.send(B, A, StrictResponse("answer"))
@@ -348,7 +352,9 @@ def test_an_answer_that_comes_twice_makes_its_receiver_close_the_connection(clus
     assert got(cluster_state, A)[2:] == got(cluster_state, B) == [(SECOND + LATENCY + 1, "reset")]
 
 
-def test_a_paused_receiver_closes_the_connection_when_it_goes_on_and_a_new_life_does_not(cluster_state: World) -> None:
+def test_a_paused_receiver_closes_the_connection_when_it_continues_and_a_new_life_does_not(
+    cluster_state: ThreeNodes,
+) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, repeats=ALL)
     cluster_state.send(B, A, StrictResponse("answer"))
@@ -366,7 +372,7 @@ def test_a_paused_receiver_closes_the_connection_when_it_goes_on_and_a_new_life_
     assert len(got(cluster_state, A)) == 2
 
 
-def test_who_knows_what_to_do_with_a_second_answer_gets_it(cluster_state: World) -> None:
+def test_a_process_that_knows_what_to_do_with_a_second_answer_gets_it(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, B, A, 1, repeats=ALL)
     for name in "ab":
         cluster_state.send(B, A, PlainResponse(name))
@@ -378,7 +384,7 @@ def test_who_knows_what_to_do_with_a_second_answer_gets_it(cluster_state: World)
 # --- resets ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_reset_ends_what_is_on_its_way_and_tells_both_ends_once(cluster_state: World) -> None:
+def test_a_reset_ends_what_is_on_its_way_and_reports_both_ends_once(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     exchange = cluster_state.network.exchange(A, B, 0)
     cluster_state.send(A, B, Request("there"))
@@ -395,7 +401,7 @@ def test_a_reset_ends_what_is_on_its_way_and_tells_both_ends_once(cluster_state:
     assert [name for _at, name in got(cluster_state, C)] == ["to another"]
 
 
-def test_a_new_connection_does_not_wait_for_what_was_on_the_old_one(cluster_state: World) -> None:
+def test_a_new_connection_does_not_wait_for_what_was_on_the_old_one(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     cluster_state.network.slow_down(A, B, ((1, 9 * SECOND, 0),))
     cluster_state.send(A, B, Request("slow"))
@@ -406,7 +412,7 @@ def test_a_new_connection_does_not_wait_for_what_was_on_the_old_one(cluster_stat
     assert got(cluster_state, B) == [(SECOND, "reset"), (SECOND + LATENCY, "new")]
 
 
-def test_without_a_connection_there_is_nothing_to_reset(cluster_state: World) -> None:
+def test_without_a_connection_there_is_nothing_to_reset(cluster_state: ThreeNodes) -> None:
     assert not cluster_state.network.link_faults.sever(A, B)
     open_connection(cluster_state)
     assert cluster_state.network.link_faults.sever(B, A)
@@ -415,7 +421,7 @@ def test_without_a_connection_there_is_nothing_to_reset(cluster_state: World) ->
     assert got(cluster_state, A) == got(cluster_state, B) == [(SECOND, "reset")]
 
 
-def test_what_is_held_by_a_cut_or_waits_for_its_turn_ends_with_the_connection(cluster_state: World) -> None:
+def test_what_is_held_by_a_cut_or_waits_for_its_turn_ends_with_the_connection(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, rate=1_000)
     cluster_state.send(B, A, Request("waits", 5_000))
@@ -429,7 +435,7 @@ def test_what_is_held_by_a_cut_or_waits_for_its_turn_ends_with_the_connection(cl
     assert got(cluster_state, A) == got(cluster_state, B) == [(2 * SECOND, "reset")]
 
 
-def test_a_paused_process_handles_what_it_had_received_before_it_hears_of_the_reset(cluster_state: World) -> None:
+def test_a_paused_process_handles_what_it_had_received_before_it_learns_of_the_reset(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     cluster_state.network.pause(B)
     cluster_state.send(A, B, Request("received"))
@@ -446,7 +452,7 @@ def test_a_paused_process_handles_what_it_had_received_before_it_hears_of_the_re
 
 
 def test_the_news_of_a_crash_is_late_and_requests_into_the_dead_connection_are_not_answered(
-    cluster_state: World,
+    cluster_state: ThreeNodes,
 ) -> None:
     open_connection(cluster_state)
     open_connection(cluster_state, C, B)
@@ -469,7 +475,7 @@ def test_the_news_of_a_crash_is_late_and_requests_into_the_dead_connection_are_n
     assert got(cluster_state, B)[-1] == (start + 11 * SECOND + LATENCY, "second")
 
 
-def test_who_finds_out_by_its_own_timeout_is_not_told_any_more(cluster_state: World) -> None:
+def test_who_finds_out_by_its_own_timeout_is_not_told_any_more(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, close_us=10 * SECOND)
     cluster_state.network.crash(B)
@@ -482,7 +488,7 @@ def test_who_finds_out_by_its_own_timeout_is_not_told_any_more(cluster_state: Wo
     assert got(cluster_state, B) == [(5 * SECOND + LATENCY, "new connection")]
 
 
-def test_what_is_sent_to_a_process_that_is_down_brings_no_second_news(cluster_state: World) -> None:
+def test_what_is_sent_to_a_process_that_is_down_brings_no_second_news(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, close_us=10 * SECOND)
     cluster_state.send(A, B, Request("on its way"))
@@ -493,7 +499,7 @@ def test_what_is_sent_to_a_process_that_is_down_brings_no_second_news(cluster_st
     assert got(cluster_state, A) == [(11 * SECOND, "reset")]
 
 
-def test_the_late_news_of_a_reset_is_late_at_one_end_only(cluster_state: World) -> None:
+def test_the_late_news_of_a_reset_is_late_at_one_end_only(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, close_us=10 * SECOND)
     cluster_state.network.link_faults.sever(A, B)
@@ -504,7 +510,7 @@ def test_the_late_news_of_a_reset_is_late_at_one_end_only(cluster_state: World) 
     assert not cluster_state.network.link_faults.any
 
 
-def test_news_of_an_old_life_does_not_reach_a_new_one(cluster_state: World) -> None:
+def test_news_of_an_old_life_does_not_reach_a_new_one(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, close_us=10 * SECOND)
     cluster_state.network.crash(B)
@@ -520,7 +526,7 @@ def test_news_of_an_old_life_does_not_reach_a_new_one(cluster_state: World) -> N
 # --- all together ---------------------------------------------------------------------------------------------------
 
 
-def trouble(cluster_state: World) -> None:
+def trouble(cluster_state: ThreeNodes) -> None:
     """Apply some of every fault, in both directions."""
     shape(cluster_state, A, B, 1, rate=4_000, loss=100_000)
     shape(cluster_state, B, A, 2, answer_us=70 * MS, answer_jitter_us=30 * MS, repeats=40_000)
@@ -528,14 +534,14 @@ def trouble(cluster_state: World) -> None:
     shape(cluster_state, B, A, 4, close_us=3 * SECOND, loss=200_000)
 
 
-def talk(cluster_state: World, rounds: int) -> None:
+def talk(cluster_state: ThreeNodes, rounds: int) -> None:
     for number in range(rounds):
         cluster_state.send(A, B, Request(number, 700))
         cluster_state.send(B, A, StrictResponse(number))
         cluster_state.run(cluster_state.network.kernel.now + 130 * MS)
 
 
-def test_a_network_saved_in_the_middle_of_all_that_goes_on_as_it_did() -> None:
+def test_a_network_saved_in_the_middle_of_all_that_continues_as_it_did() -> None:
     cluster_state = make(8, 50)
     open_connection(cluster_state)
     trouble(cluster_state)

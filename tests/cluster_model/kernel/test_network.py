@@ -36,7 +36,7 @@ class Recorder:
         self._note("reset", peer)
 
 
-class World:
+class ThreeNodes:
     """Three nodes, and a record of external events."""
 
     def __init__(self, *, jitter: int = 0, seed: int = 0) -> None:
@@ -69,11 +69,13 @@ class World:
 
 
 @pytest.fixture
-def cluster_state() -> World:
-    return World()
+def cluster_state() -> ThreeNodes:
+    return ThreeNodes()
 
 
-def test_a_process_that_ends_itself_handles_nothing_more_and_its_reason_is_told_at_once(cluster_state: World) -> None:
+def test_a_process_that_ends_itself_handles_nothing_more_and_its_reason_is_reported_at_once(
+    cluster_state: ThreeNodes,
+) -> None:
     cluster_state.send(A, B, "first")
     cluster_state.send(A, B, "second")
     cluster_state.network.kernel.run_until(LATENCY - 1)
@@ -84,7 +86,7 @@ def test_a_process_that_ends_itself_handles_nothing_more_and_its_reason_is_told_
     assert cluster_state.ended == [(B, (0, "enough"))]
 
 
-def test_a_message_takes_the_latency_of_its_link(cluster_state: World) -> None:
+def test_a_message_takes_the_latency_of_its_link(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "hello")
     cluster_state.run(LATENCY - 1)
     assert cluster_state.seen(B) == []
@@ -93,19 +95,19 @@ def test_a_message_takes_the_latency_of_its_link(cluster_state: World) -> None:
     assert cluster_state.seen(A) == cluster_state.seen(C) == []
 
 
-def test_a_timer_fires_after_its_delay(cluster_state: World) -> None:
+def test_a_timer_fires_after_its_delay(cluster_state: ThreeNodes) -> None:
     cluster_state.timer(A, 30, ("tick", 1))
     cluster_state.run(50)
     assert cluster_state.seen(A) == [(30, "timer", ("tick", 1))]
 
 
-def test_control_events_reach_their_handler_in_order_with_everything_else(cluster_state: World) -> None:
+def test_control_events_reach_their_handler_in_order_with_everything_else(cluster_state: ThreeNodes) -> None:
     cluster_state.network.kernel.schedule(40, 2, 99, ())
     cluster_state.run(40)
     assert cluster_state.outside == [(40, 99)]
 
 
-def test_a_paused_process_handles_nothing_and_loses_nothing(cluster_state: World) -> None:
+def test_a_paused_process_handles_nothing_and_loses_nothing(cluster_state: ThreeNodes) -> None:
     cluster_state.timer(B, 150, ("first",))
     cluster_state.send(A, B, "early")
     cluster_state.network.pause(B)
@@ -122,21 +124,21 @@ def test_a_paused_process_handles_nothing_and_loses_nothing(cluster_state: World
     ]
 
 
-def test_nobody_is_told_of_a_pause(cluster_state: World) -> None:
+def test_a_pause_sends_no_notification(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "x")
     cluster_state.network.pause(B)
     cluster_state.run(10_000)
     assert cluster_state.seen(A) == []
 
 
-def test_what_a_paused_process_had_sent_still_arrives(cluster_state: World) -> None:
+def test_what_a_paused_process_had_sent_still_arrives(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "on the wire")
     cluster_state.network.pause(A)
     cluster_state.run(LATENCY)
     assert cluster_state.seen(B) == [(LATENCY, "message", (A, "on the wire"))]
 
 
-def test_what_arrives_at_the_instant_of_resuming_comes_behind_what_was_held(cluster_state: World) -> None:
+def test_what_arrives_at_the_time_of_resuming_comes_behind_what_was_held(cluster_state: ThreeNodes) -> None:
     cluster_state.network.pause(B)
     cluster_state.send(A, B, "held")
     cluster_state.run(LATENCY)
@@ -146,7 +148,7 @@ def test_what_arrives_at_the_instant_of_resuming_comes_behind_what_was_held(clus
     assert [what for _at, what, _detail in cluster_state.seen(B)] == ["message", "timer"]
 
 
-def test_pausing_again_before_the_held_are_handled_holds_them_again(cluster_state: World) -> None:
+def test_pausing_again_before_the_held_are_handled_holds_them_again(cluster_state: ThreeNodes) -> None:
     cluster_state.network.pause(B)
     for word in ("one", "two"):
         cluster_state.send(A, B, word)
@@ -160,7 +162,7 @@ def test_pausing_again_before_the_held_are_handled_holds_them_again(cluster_stat
     assert [detail for _at, _what, detail in cluster_state.seen(B)] == [(A, "one"), (A, "two")]
 
 
-def test_a_crash_resets_every_peer_that_had_a_connection_and_nobody_else(cluster_state: World) -> None:
+def test_a_crash_resets_every_peer_that_had_a_connection_and_nobody_else(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "x")
     cluster_state.run(1_000)
     cluster_state.network.crash(B)
@@ -169,7 +171,7 @@ def test_a_crash_resets_every_peer_that_had_a_connection_and_nobody_else(cluster
     assert cluster_state.seen(C) == []
 
 
-def test_a_second_crash_does_not_reset_connections_that_were_not_made_again(cluster_state: World) -> None:
+def test_a_second_crash_does_not_reset_connections_that_were_not_made_again(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "x")
     cluster_state.run(200)
     for _time in range(2):
@@ -179,7 +181,7 @@ def test_a_second_crash_does_not_reset_connections_that_were_not_made_again(clus
     assert [what for _at, what, _detail in cluster_state.seen(A)] == ["reset"]
 
 
-def test_sending_to_a_crashed_process_is_answered_by_a_reset(cluster_state: World) -> None:
+def test_sending_to_a_crashed_process_is_answered_by_a_reset(cluster_state: ThreeNodes) -> None:
     cluster_state.network.crash(B)
     cluster_state.send(A, B, "anybody there?")
     cluster_state.run(1_000)
@@ -187,7 +189,7 @@ def test_sending_to_a_crashed_process_is_answered_by_a_reset(cluster_state: Worl
     assert cluster_state.seen(A) == [(2 * LATENCY, "reset", B)]
 
 
-def test_a_message_on_its_way_when_its_target_crashes_is_lost(cluster_state: World) -> None:
+def test_a_message_on_its_way_when_its_target_crashes_is_lost(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "lost")
     cluster_state.run(50)
     cluster_state.network.crash(B)
@@ -197,7 +199,7 @@ def test_a_message_on_its_way_when_its_target_crashes_is_lost(cluster_state: Wor
     assert cluster_state.seen(A)[0] == (150, "reset", B)
 
 
-def test_a_process_that_crashes_does_not_hear_resets_of_its_former_life(cluster_state: World) -> None:
+def test_a_process_that_crashes_does_not_hear_resets_of_its_former_life(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "x")
     cluster_state.run(200)
     cluster_state.network.crash(A)
@@ -207,7 +209,7 @@ def test_a_process_that_crashes_does_not_hear_resets_of_its_former_life(cluster_
     assert cluster_state.seen(A) == []
 
 
-def test_a_power_loss_is_silent(cluster_state: World) -> None:
+def test_a_power_loss_is_silent(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "before")
     cluster_state.run(200)
     cluster_state.network.power_off(B)
@@ -217,7 +219,7 @@ def test_a_power_loss_is_silent(cluster_state: World) -> None:
     assert [detail for _at, _what, detail in cluster_state.seen(B)] == [(A, "before")]
 
 
-def test_a_power_loss_during_a_pause_takes_what_was_held(cluster_state: World) -> None:
+def test_a_power_loss_during_a_pause_takes_what_was_held(cluster_state: ThreeNodes) -> None:
     cluster_state.network.pause(B)
     cluster_state.send(A, B, "held")
     cluster_state.run(200)
@@ -230,7 +232,7 @@ def test_a_power_loss_during_a_pause_takes_what_was_held(cluster_state: World) -
 
 
 @pytest.mark.parametrize("stop", ["crash", "power_off"])
-def test_a_restart_drops_the_timers_of_the_old_life(cluster_state: World, stop: str) -> None:
+def test_a_restart_drops_the_timers_of_the_old_life(cluster_state: ThreeNodes, stop: str) -> None:
     cluster_state.timer(B, 500, ("old",))
     getattr(cluster_state.network, stop)(B)
     cluster_state.network.restart(B)
@@ -240,7 +242,9 @@ def test_a_restart_drops_the_timers_of_the_old_life(cluster_state: World, stop: 
 
 
 @pytest.mark.parametrize("stop", ["crash", "power_off"])
-def test_what_was_sent_to_the_old_life_is_answered_by_a_reset_from_the_new(cluster_state: World, stop: str) -> None:
+def test_what_was_sent_to_the_old_life_is_answered_by_a_reset_from_the_new(
+    cluster_state: ThreeNodes, stop: str
+) -> None:
     cluster_state.send(A, B, "to the old one")
     getattr(cluster_state.network, stop)(B)
     cluster_state.network.restart(B)
@@ -249,7 +253,7 @@ def test_what_was_sent_to_the_old_life_is_answered_by_a_reset_from_the_new(clust
     assert (2 * LATENCY, "reset", B) in cluster_state.seen(A)
 
 
-def test_a_restarted_process_receives_what_is_sent_to_it_now(cluster_state: World) -> None:
+def test_a_restarted_process_receives_what_is_sent_to_it_now(cluster_state: ThreeNodes) -> None:
     cluster_state.network.crash(B)
     cluster_state.network.restart(B)
     cluster_state.send(A, B, "welcome back")
@@ -257,7 +261,7 @@ def test_a_restarted_process_receives_what_is_sent_to_it_now(cluster_state: Worl
     assert cluster_state.seen(B) == [(LATENCY, "message", (A, "welcome back"))]
 
 
-def test_messages_of_a_process_that_has_since_crashed_still_arrive(cluster_state: World) -> None:
+def test_messages_of_a_process_that_has_since_crashed_still_arrive(cluster_state: ThreeNodes) -> None:
     cluster_state.send(B, A, "last words")
     cluster_state.run(10)
     cluster_state.network.crash(B)
@@ -265,7 +269,7 @@ def test_messages_of_a_process_that_has_since_crashed_still_arrive(cluster_state
     assert cluster_state.seen(A) == [(LATENCY, "message", (B, "last words"))]
 
 
-def test_every_stop_is_a_new_incarnation_and_pauses_are_none(cluster_state: World) -> None:
+def test_every_stop_is_a_new_incarnation_and_pauses_are_none(cluster_state: ThreeNodes) -> None:
     process = cluster_state.network.processes[B]
     cluster_state.network.pause(B)
     cluster_state.network.resume(B)
@@ -277,7 +281,7 @@ def test_every_stop_is_a_new_incarnation_and_pauses_are_none(cluster_state: Worl
     assert (process.incarnation, process.state) == (2, ProcessState.OFF)
 
 
-def test_lag_slows_only_its_own_direction(cluster_state: World) -> None:
+def test_lag_slows_only_its_own_direction(cluster_state: ThreeNodes) -> None:
     cluster_state.network.slow_down(A, B, ((1, 900, 0),))
     cluster_state.send(A, B, "slow")
     cluster_state.send(B, A, "quick")
@@ -287,14 +291,14 @@ def test_lag_slows_only_its_own_direction(cluster_state: World) -> None:
     assert cluster_state.seen(A)[0][0] == cluster_state.seen(C)[0][0] == LATENCY
 
 
-def test_several_lags_add_up(cluster_state: World) -> None:
+def test_several_lags_add_up(cluster_state: ThreeNodes) -> None:
     cluster_state.network.slow_down(A, B, ((1, 50, 0), (2, 7, 0)))
     cluster_state.send(A, B, "x")
     cluster_state.run(1_000)
     assert cluster_state.seen(B)[0][0] == LATENCY + 57
 
 
-def test_nothing_overtakes_when_lag_ends(cluster_state: World) -> None:
+def test_nothing_overtakes_when_lag_ends(cluster_state: ThreeNodes) -> None:
     cluster_state.network.slow_down(A, B, ((1, 900, 0),))
     cluster_state.send(A, B, "slow")
     cluster_state.network.slow_down(A, B, ())
@@ -310,7 +314,7 @@ def test_nothing_overtakes_when_lag_ends(cluster_state: World) -> None:
 @pytest.mark.slow
 @given(st.integers(0, 1000), st.integers(0, 500), st.lists(st.integers(0, 120), min_size=1, max_size=25))
 def test_each_link_is_first_in_first_out_however_large_its_jitter(seed: int, jitter: int, gaps: list[int]) -> None:
-    cluster_state = World(jitter=jitter, seed=seed)
+    cluster_state = ThreeNodes(jitter=jitter, seed=seed)
     sent: list[int] = []
     for number, gap in enumerate(gaps):
         cluster_state.run(cluster_state.network.kernel.now + gap)
@@ -327,7 +331,7 @@ def test_each_link_is_first_in_first_out_however_large_its_jitter(seed: int, jit
 
 
 def test_jitter_of_one_link_is_not_moved_by_traffic_on_another() -> None:
-    quiet, busy = World(jitter=400, seed=5), World(jitter=400, seed=5)
+    quiet, busy = ThreeNodes(jitter=400, seed=5), ThreeNodes(jitter=400, seed=5)
     for number in range(50):
         NodeContext(busy.network, A).send(C, number)
     for cluster_state in (quiet, busy):
@@ -336,7 +340,7 @@ def test_jitter_of_one_link_is_not_moved_by_traffic_on_another() -> None:
     assert quiet.seen(B) == busy.seen(B)
 
 
-def _play(cluster_state: World) -> None:
+def _play(cluster_state: ThreeNodes) -> None:
     network = cluster_state.network
     NodeContext(network, B).send(A, "reply")
     network.resume(B)
@@ -346,8 +350,8 @@ def _play(cluster_state: World) -> None:
     cluster_state.run(5_000)
 
 
-def test_a_loaded_network_goes_on_exactly_as_the_first_time() -> None:
-    cluster_state = World(jitter=90, seed=3)
+def test_a_loaded_network_continues_exactly_as_the_first_time() -> None:
+    cluster_state = ThreeNodes(jitter=90, seed=3)
     network = cluster_state.network
     NodeContext(network, A).send(C, "seen before")
     network.slow_down(A, B, ((1, 300, 20),))

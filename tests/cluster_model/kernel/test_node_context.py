@@ -47,7 +47,7 @@ def sleeper(network: Network) -> Sleeper:
     return node
 
 
-def test_a_port_tells_the_time_and_which_life_it_is(network: Network, sleeper: Sleeper) -> None:
+def test_a_port_reports_the_time_and_which_life_it_is(network: Network, sleeper: Sleeper) -> None:
     network.kernel.run_until(12)
     assert (sleeper.port.now, sleeper.port.incarnation, sleeper.port.node_id) == (12, 0, 1)
     network.crash(1)

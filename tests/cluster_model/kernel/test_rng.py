@@ -115,7 +115,7 @@ def test_a_save_loads_into_streams_that_have_never_been_used() -> None:
     assert other.named("a").next64() == streams.named("a").next64()
 
 
-def test_another_seed_goes_on_at_the_same_positions() -> None:
+def test_another_seed_continues_at_the_same_positions() -> None:
     streams, other = RandomStreams(4), RandomStreams(9)
     kept = streams.named("a")
     for _draw in range(3):

@@ -44,7 +44,7 @@ def test_a_segment_lets_in_what_the_rule_lets_in(
         now += later
         if what == "append":
             end += records
-            rule = slow.due(end, size, stamp, now)
+            rule = slow.roll_reason(end, size, stamp, now)
             assert quick.admit(end, size, stamp, stamp, now) == rule
             if rule:
                 for each in (quick, slow):

@@ -92,7 +92,7 @@ def test_the_shorter_of_two_logs_does_not_differ_where_it_ends() -> None:
     assert differing(log_of(epoch_branches, 0, (0, 9)), log_of(epoch_branches, 0, (0, 4))) == []
 
 
-def test_two_log_branches_of_one_leader_in_one_epoch_are_told_apart() -> None:
+def test_two_log_branches_of_one_leader_in_one_epoch_are_distinguished() -> None:
     epoch_branches = BatchStore()
     first, second = epoch_branches.begin(1, 5, 0), epoch_branches.begin(1, 5, 3)
     kept = log_of(epoch_branches, 0, (first.id, 6))

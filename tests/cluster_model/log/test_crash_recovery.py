@@ -230,4 +230,4 @@ def test_a_disk_loss_is_a_truncation_that_no_protocol_asked_for() -> None:
     cluster.power_loss(2)
     cluster.disk_loss(3)
     assert [event.rule for event in of(cluster.drain(), Truncated)] == [POWER_LOSS, DISK_LOSS]
-    assert cluster.checker.invariants.excuses.ever_lossy(P)
+    assert cluster.checker.invariants.allowed_losses.ever_lossy(P)

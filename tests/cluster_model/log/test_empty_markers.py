@@ -183,7 +183,7 @@ def test_whatever_is_cleaned_when_readers_of_committed_data_see_the_same(seed: i
     assert dropped > 0
 
 
-def test_a_reader_does_not_hear_of_a_marker_that_is_gone() -> None:
+def test_a_reader_does_not_learn_of_a_marker_that_is_gone() -> None:
     """A response that still named the transaction would hide later committed records of its producer."""
     writer = writing()
     writer.write(7, names=("a=1",))

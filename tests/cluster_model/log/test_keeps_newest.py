@@ -96,7 +96,7 @@ BROKEN: dict[str, tuple[Callable[[Patch], None], list[tuple[str, Place]]]] = {
 
 
 @pytest.mark.parametrize("kafka", VERSIONS)
-def test_a_sound_cleaner_takes_expired_tombstones_and_nothing_is_told(kafka: str) -> None:
+def test_a_sound_cleaner_takes_expired_tombstones_and_nothing_is_reported(kafka: str) -> None:
     cluster = compacted(kafka)
     for broker in (1, 2, 3):
         assert newest_gone(log_of(cluster, broker)) > 10
@@ -105,7 +105,7 @@ def test_a_sound_cleaner_takes_expired_tombstones_and_nothing_is_told(kafka: str
 
 @pytest.mark.parametrize("kafka", VERSIONS)
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_cleaner_is_told_of_once_a_broker_however_much_it_takes(
+def test_a_broken_cleaner_is_reported_once_a_broker_however_much_it_takes(
     name: str, kafka: str, monkeypatch: Patch
 ) -> None:
     breaks, expected = BROKEN[name]

@@ -270,7 +270,7 @@ def test_reading_at_the_bound_or_behind_the_end_finds_nothing() -> None:
     assert log.read(3, 99, 1_000) == Slice(3, 3, ())
 
 
-def test_a_read_that_begins_inside_a_batch_goes_on_to_its_end() -> None:
+def test_a_read_that_begins_inside_a_batch_continues_to_its_end() -> None:
     log, epoch_branch = log_with((3, 10), (3, 10))
     assert log.read(1, 6, 10) == Slice(1, 3, ((1, epoch_branch.id),))
 

@@ -186,7 +186,7 @@ def test_a_batch_shrinks_with_its_records_and_small_segments_become_one() -> Non
     assert [(segment.base, segment.size) for segment in rig.log.segments.sealed] == [(0, 30), (7, 40)]
 
 
-def test_a_full_map_ends_the_pass_and_the_next_goes_on_there() -> None:
+def test_a_full_map_ends_the_pass_and_the_next_continues_there() -> None:
     rig = Compacted().write("a=1", "b=1", "a=2", "c=1", "c=2", "b=2", "a=3", "d=1", "z=1")
     passes = [(rig.clean(room=2), rig.dirty) for _pass in range(5)]
     # The map takes a and b; then a again and c; then c and b, at offsets 4 and 5; then a and d.
@@ -274,7 +274,7 @@ def test_a_follower_copies_what_is_left_and_ends_where_its_leader_ends() -> None
         assert copy.segments.total == rig.log.segments.total == 50
 
 
-def test_a_read_within_a_hole_goes_on_behind_it() -> None:
+def test_a_read_within_a_hole_continues_behind_it() -> None:
     rig = Compacted().write("a=1", "a=2", "a=3", "a=4", "z=1", "y=1")
     rig.clean()
     rig.log.cleaned = CompactionOverlay(((0, 3),))
@@ -390,7 +390,7 @@ def test_the_overlay_counts_as_a_set_of_offsets_does(pairs: list[tuple[int, int]
     inside = [at for at in range(start, end) if at in offsets]
     kept = [at for at in range(start, end) if at not in offsets]
     assert [at for low, high in cleaned.within(start, end) for at in range(low, high)] == inside
-    assert [at for low, high in cleaned.left(start, end) for at in range(low, high)] == kept
+    assert [at for low, high in cleaned.remaining(start, end) for at in range(low, high)] == kept
     assert cleaned.removed(start, end) == len(inside)
     assert [at for at in range(70) if cleaned.covers(at)] == sorted(offsets)
     for most in (1, 3, 100):

@@ -10,7 +10,7 @@ from cluster_model.protocol.messages import PartitionState, ProduceRequest
 from cluster_model.protocol.records import Batch, CompactionOverlay
 from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from tests.cluster_model.hands import Hands
+from tests.cluster_model.hands import HandSteppedCluster
 
 SECOND = 1_000_000
 EVERY = pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
@@ -79,7 +79,7 @@ def test_an_epoch_without_records_is_replaced_since_1_1(kafka: str) -> None:
 
 
 @EVERY
-def test_kip_279_the_end_of_an_epoch_is_told_with_the_epoch_found_since_2_0(kafka: str) -> None:
+def test_kip_279_the_end_of_an_epoch_is_reported_with_the_epoch_found_since_2_0(kafka: str) -> None:
     replica, _events = lone(kafka)
     epochs = replica.log.epochs
     epochs.assign(3, 0)
@@ -161,17 +161,17 @@ def test_a_clean_start_and_a_crash_find_the_same_log_in_every_release(kafka: str
 
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
 def test_a_returning_follower_truncates_by_its_own_generations_rule(kafka: str) -> None:
-    hands = Hands(kafka)
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster(kafka)
+    hands.notify(1, 2, 3)
     hands.append(1, "m1", "m2")
     hands.fetch(2, 3)
     hands.fetch(2)
     hands.append(1, "m3")
     hands.do("crash", broker=1)
-    hands.lead(2, tell=(2, 3))
+    hands.lead(2, notify=(2, 3))
     hands.append(2, "n3")
     hands.do("restart", broker=1)
-    hands.tell(1)
+    hands.notify(1)
     if Profile.of(kafka).diverging_fetch:
         hands.fetch(1)
     # No high watermark was checkpointed: by HW everything is truncated, by epochs only what the new leader lacks.

@@ -284,7 +284,7 @@ def test_jitter_makes_segments_roll_earlier_and_never_later() -> None:
         segments = Segments(rules)
         segments.set_jitter_seed(salt)
         segments.count_append(1, 0, 0, 0)
-        limits.append(next(at for at in range(2_000) if segments.due(1, 1, at, 0)))
+        limits.append(next(at for at in range(2_000) if segments.roll_reason(1, 1, at, 0)))
     assert 601 <= min(limits) < 650
     assert 950 < max(limits) <= 1_001
     assert len(set(limits)) > 100
@@ -297,7 +297,7 @@ def test_each_segment_draws_its_own_and_keeps_it() -> None:
 
     def limit() -> int:
         segments.count_append(1, 0, 0, 0)
-        return next(at for at in range(2_000) if segments.due(1, 1, at, 0))
+        return next(at for at in range(2_000) if segments.roll_reason(1, 1, at, 0))
 
     limits = []
     for base in range(20):
@@ -306,7 +306,7 @@ def test_each_segment_draws_its_own_and_keeps_it() -> None:
         again = Segments(rules)
         again.set_jitter_seed(7)
         again.load(segments.save())
-        assert next(at for at in range(2_000) if again.due(1, 1, at, 0)) == limits[-1]
+        assert next(at for at in range(2_000) if again.roll_reason(1, 1, at, 0)) == limits[-1]
     assert len(set(limits)) > 10
     assert max(limits) <= 1_001, "never more than the whole of segment.ms"
 

@@ -49,7 +49,7 @@ def test_a_batch_that_does_not_fit_begins_a_segment_at_its_first_offset() -> Non
     assert [segment.size for segment in leader.log.segments.all] == [100, 1]
 
 
-def test_time_is_told_by_the_records_and_looked_at_on_appends_only() -> None:
+def test_time_is_reported_by_the_records_and_looked_at_on_appends_only() -> None:
     leader = Leader(LogConfig(roll_us=50))
     leader.write(10, 1_000, now=0)
     leader.write(10, 1_050, now=900)
@@ -87,13 +87,13 @@ def test_a_full_time_index_does_so_earlier() -> None:
 def test_an_offset_must_fit_its_index_relative_to_the_base() -> None:
     segments = Segments(LogConfig())
     segments.count_append(1, 0, 0, 0)
-    assert segments.due(INT32_MAX + 1, 1, 0, 0) == ""
-    assert segments.due(INT32_MAX + 2, 1, 0, 0) == "offset overflow"
+    assert segments.roll_reason(INT32_MAX + 1, 1, 0, 0) == ""
+    assert segments.roll_reason(INT32_MAX + 2, 1, 0, 0) == "offset overflow"
 
 
 def test_an_empty_segment_takes_anything() -> None:
     segments = Segments(LogConfig(segment_bytes=10, roll_us=1))
-    assert segments.due(INT32_MAX + 9, 1_000, 1_000, 1_000) == ""
+    assert segments.roll_reason(INT32_MAX + 9, 1_000, 1_000, 1_000) == ""
 
 
 def test_a_roll_flushes_what_precedes_it_and_nothing_else() -> None:

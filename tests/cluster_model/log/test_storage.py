@@ -420,7 +420,7 @@ def test_a_batch_larger_than_a_segment_is_refused_for_good() -> None:
 
 
 @pytest.mark.parametrize("kafka", ["0.11", "2.0", "3.9"])
-def test_followers_of_an_idle_partition_hear_of_deleted_records_and_keyframes_hold_it(kafka: str) -> None:
+def test_followers_of_an_idle_partition_learn_of_deleted_records_and_keyframes_hold_it(kafka: str) -> None:
     topic = TopicSpec("orders", 2, 3, ((1, 2, 3), (2, 3, 1)))
     producer = ProducerSpec("checkout", "orders", 10_000, stop_us=2 * SECOND, keys=1_000)
     spec = ClusterSpec(kafka, None, tuple(BrokerSpec(broker) for broker in (1, 2, 3)), (topic,), (producer,))

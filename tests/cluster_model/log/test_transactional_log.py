@@ -95,7 +95,7 @@ def test_a_marker_of_a_transaction_that_wrote_nothing_here_leaves_no_entry() -> 
     assert (transactions.aborted, transactions.ended, writer.rig.replica.log.leo) == ([], [], 1)
 
 
-def test_a_read_is_told_of_the_aborted_ones_that_it_meets() -> None:
+def test_a_read_learns_of_the_aborted_ones_that_it_meets() -> None:
     writer = Writer()
     for pid in (7, 8, 9):
         writer.write(pid)
@@ -107,7 +107,7 @@ def test_a_read_is_told_of_the_aborted_ones_that_it_meets() -> None:
     assert [each.producer_id for each in found(0, 3)] == [7, 8]
 
 
-def test_the_scan_goes_on_until_everything_asked_for_was_stable() -> None:
+def test_the_scan_continues_until_everything_asked_for_was_stable() -> None:
     writer = Writer()
     writer.write(7)
     writer.write(8)
@@ -185,7 +185,7 @@ def test_kind_and_coordinator_epoch_survive_in_the_log_branch_and_in_its_past() 
     assert past.by_id[0].batch_at(1) == marker
 
 
-def test_a_log_branch_without_transactions_is_told_from_one_with() -> None:
+def test_a_log_branch_without_transactions_is_reported_from_one_with() -> None:
     plain, mixed = BatchStore().begin(1, 0, 0), BatchStore().begin(1, 0, 0)
     writer = Writer()
     writer.plain()
@@ -206,7 +206,7 @@ def test_who_has_a_transaction_open_writes_nothing_outside_of_it() -> None:
     assert error(writer.write(7, kind=PLAIN)) == (E.NONE, 2)
 
 
-def test_sequences_go_on_over_transactions_of_an_epoch_and_begin_anew_with_the_next() -> None:
+def test_sequences_continue_over_transactions_of_an_epoch_and_begin_anew_with_the_next() -> None:
     writer = Writer()
     writer.write(7, 3)
     writer.commit(7)

@@ -6,28 +6,28 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import RecoveryFinished
-from tests.cluster_model.hands import Hands
+from tests.cluster_model.hands import HandSteppedCluster
 
 A, B, C = 1, 2, 3
 
 
-def told(kafka: str = "3.9", records: int = 0, **more: dict[str, int | str | bool]) -> Hands:
+def told(kafka: str = "3.9", records: int = 0, **more: dict[str, int | str | bool]) -> HandSteppedCluster:
     """Three brokers that know that A leads; ``records`` are everywhere and committed."""
-    hands = Hands(kafka, **more)
-    hands.tell(A, B, C)
+    hands = HandSteppedCluster(kafka, **more)
+    hands.notify(A, B, C)
     if records:
         hands.do("append", broker=A, records=records)
         hands.fetch(B, C, B, C, B, C)
     return hands
 
 
-def books(hands: Hands) -> tuple[int, int, int]:
+def books(hands: HandSteppedCluster) -> tuple[int, int, int]:
     query = hands.cluster.query
     return query.acked(), query.failed(), query.unknown()
 
 
 def test_every_verb_can_be_taken() -> None:
-    hands = Hands("3.9")
+    hands = HandSteppedCluster("3.9")
     assert set(hands.cluster._handlers) == set(MANUAL_VERBS)
 
 
@@ -97,7 +97,7 @@ def test_requests_keep_their_order_and_are_answered_by_what_the_broker_is_by_the
     for name in ("x", "y"):
         hands.do("produce_send", broker=A, names=[name])
     hands.do("produce_serve", broker=A)
-    hands.lead(B, tell=(A, B))
+    hands.lead(B, notify=(A, B))
     assert hands.do("produce_serve", broker=A) == "NOT_LEADER_OR_FOLLOWER"
     with pytest.raises(ModelError) as caught:
         hands.do("produce_serve", broker=A)
@@ -134,7 +134,7 @@ def test_a_crash_breaks_the_connection() -> None:
 # Fetches
 
 
-def test_a_parked_fetch_is_counted_on_arrival_and_reads_when_it_is_woken(snapshot: SnapshotAssertion) -> None:
+def test_a_delayed_fetch_is_counted_on_arrival_and_reads_when_it_is_woken(snapshot: SnapshotAssertion) -> None:
     hands = told(records=1)
     for follower in (B, C):
         hands.do("fetch_send", follower=follower)
@@ -154,7 +154,7 @@ def test_a_parked_fetch_is_counted_on_arrival_and_reads_when_it_is_woken(snapsho
     assert str(caught.value) == snapshot
 
 
-def test_a_fetch_that_finds_something_is_not_parked() -> None:
+def test_a_fetch_that_finds_something_is_not_delayed() -> None:
     hands = told()
     hands.append(A, "x")
     hands.do("fetch_send", follower=B)
@@ -193,21 +193,21 @@ def test_a_request_outlives_the_role_of_its_sender_and_its_answer_does_not() -> 
     hands.append(A, "x")
     hands.fetch(B)
     hands.do("fetch_send", follower=B)
-    hands.lead(A, tell=(A,))
-    hands.tell(B)
+    hands.lead(A, notify=(A,))
+    hands.notify(B)
     assert hands.do("fetch_serve", follower=B) == ""
     assert hands.state(A)["followers"]["2"] == 2, "nothing fences it before 2.1"
     assert hands.do("fetch_apply", follower=B) == "INVALID_REQUEST"
 
 
-def test_a_crash_of_the_leader_takes_what_was_parked_with_it() -> None:
+def test_a_crash_of_the_leader_takes_what_was_delayed_with_it() -> None:
     hands = told(records=1)
     hands.do("fetch_send", follower=B)
     hands.do("fetch_serve", follower=B, answer="later")
     hands.do("fetch_send", follower=C)
     hands.do("crash", broker=A)
     hands.do("restart", broker=A)
-    hands.tell(A)
+    hands.notify(A)
     assert hands.do("fetch_wake", follower=B) == "NETWORK_EXCEPTION"
     assert hands.do("fetch_serve", follower=C) == "NETWORK_EXCEPTION"
     assert hands.state(A)["followers"] == {"2": -1, "3": -1}
@@ -228,14 +228,14 @@ def test_an_answer_under_way_is_void_once_the_follower_has_a_new_role() -> None:
     hands.append(A, "x")
     hands.do("fetch_send", follower=B)
     hands.do("fetch_serve", follower=B)
-    hands.lead(A, tell=(A, B))
+    hands.lead(A, notify=(A, B))
     assert hands.do("fetch_apply", follower=B) == "INVALID_REQUEST"
     assert hands.state(B)["leo"] == 1
 
 
 def test_a_truncation_question_can_be_lost_and_its_answer_late(snapshot: SnapshotAssertion) -> None:
     hands = told("2.6", records=1)
-    hands.lead(B, tell=(B,))
+    hands.lead(B, notify=(B,))
     hands.do("deliver", broker=A, truncate="later")
     assert hands.state(A)["fetcher"] == "truncating"
     hands.do("truncate_send", follower=A, answer="later")
@@ -256,15 +256,15 @@ def test_a_truncation_question_can_be_lost_and_its_answer_late(snapshot: Snapsho
 
 def test_a_question_is_void_with_its_connection_or_its_role() -> None:
     hands = told("2.6", records=1)
-    hands.lead(B, tell=(B,))
+    hands.lead(B, notify=(B,))
     hands.do("deliver", broker=A, truncate="later")
     hands.do("truncate_send", follower=A, answer="later")
     hands.do("crash", broker=B)
     assert hands.do("truncate_serve", follower=A) == "NETWORK_EXCEPTION"
     hands.do("restart", broker=B)
-    hands.tell(B)
+    hands.notify(B)
     hands.do("truncate_send", follower=A)
-    hands.lead(B, tell=(B,))
+    hands.lead(B, notify=(B,))
     hands.do("deliver", broker=A, truncate="later")
     assert hands.do("truncate_apply", follower=A) == "INVALID_REQUEST"
     assert hands.state(A)["fetcher"] == "truncating"
@@ -272,15 +272,15 @@ def test_a_question_is_void_with_its_connection_or_its_role() -> None:
 
 def test_a_question_of_another_epoch_is_fenced_and_the_follower_gives_up() -> None:
     hands = told("2.6", records=1)
-    hands.lead(B, tell=(B,))
+    hands.lead(B, notify=(B,))
     hands.do("deliver", broker=A, truncate="later")
     hands.do("truncate_send", follower=A, answer="later")
-    hands.lead(B, tell=(B,))
+    hands.lead(B, notify=(B,))
     assert hands.do("truncate_serve", follower=A) == "FENCED_LEADER_EPOCH"
     hands.do("truncate_apply", follower=A)
     assert hands.state(A)["fetcher"] == "failed"
     assert hands.do("truncate_send", follower=A) == "FENCED_LEADER_EPOCH"
-    hands.tell(A)
+    hands.notify(A)
     assert hands.state(A)["fetcher"] == "running"
 
 
@@ -332,7 +332,7 @@ def test_a_proposal_of_a_past_epoch_stays_pending_until_the_leader_hears_more() 
     assert hands.do("alter_serve", broker=A) == "FENCED_LEADER_EPOCH"
     assert hands.do("alter_apply", broker=A) == "FENCED_LEADER_EPOCH"
     assert hands.state(A)["pending"] == [1, 2]
-    hands.tell(A)
+    hands.notify(A)
     assert (hands.state(A)["pending"], hands.state(A)["isr"]) == ([], [1, 2, 3])
 
 
@@ -376,7 +376,7 @@ def test_a_silent_follower_with_everything_stays_since_2_4(kafka: str, left: lis
     assert hands.state(A)["isr"] == left
 
 
-def test_nobody_is_out_of_sync_by_itself_where_time_stands_still(snapshot: SnapshotAssertion) -> None:
+def test_nobody_is_out_of_sync_by_itself_where_time_pauses(snapshot: SnapshotAssertion) -> None:
     hands = told()
     hands.append(A, "x")
     assert hands.do("expire_isr", broker=A) == ""
@@ -410,7 +410,7 @@ def test_an_answer_to_a_former_role_comes_to_nothing(snapshot: SnapshotAssertion
     hands.do("shrink_isr", broker=A, out=[C], answer="later")
     hands.do("alter_serve", broker=A)
     hands.do("elect", leader=A)
-    hands.tell(A)
+    hands.notify(A)
     with pytest.raises(ModelError) as caught:
         hands.do("alter_apply", broker=A)
     assert caught.value.code == "no_alter_partition_answer"
@@ -448,10 +448,10 @@ def test_the_controller_learns_of_a_crash_by_a_fence_and_of_a_return_by_an_unfen
 def test_an_administrators_elections() -> None:
     hands = told(config={"unclean.leader.election.enable": False})
     assert hands.do("elect_leaders") == "ELECTION_NOT_NEEDED"
-    hands.lead(B, tell=(A, B, C))
+    hands.lead(B, notify=(A, B, C))
     assert hands.do("elect_leaders") == ""
     assert hands.cluster.query.leader("orders-0") == A
-    hands.lead(B, tell=(B,))
+    hands.lead(B, notify=(B,))
     hands.do("drop_from_isr", broker=A)
     assert hands.do("elect_leaders") == "PREFERRED_LEADER_NOT_AVAILABLE"
     hands.do("drop_from_isr", broker=C)
@@ -512,7 +512,7 @@ def test_a_roll_flushes_and_retention_deletes_whole_segments_below_the_high_wate
     assert hands.state(B)["log_start"] == 3
 
 
-def test_deleting_records_moves_the_start_and_followers_hear_of_it() -> None:
+def test_deleting_records_moves_the_start_and_followers_learn_of_it() -> None:
     hands = told(records=5)
     assert hands.do("delete_records", broker=A, before=3) == ""
     assert hands.do("delete_records", broker=A, before=9) == "OFFSET_OUT_OF_RANGE"
@@ -528,7 +528,7 @@ def test_deleting_records_moves_the_start_and_followers_hear_of_it() -> None:
 # A consumer
 
 
-def consumer(hands: Hands) -> tuple[int, list[object]]:
+def consumer(hands: HandSteppedCluster) -> tuple[int, list[object]]:
     state = hands.cluster.state()["consumer"]
     return state["position"], [name for _epoch, name in state["read"]]
 
@@ -548,7 +548,7 @@ def test_a_consumer_reads_up_to_the_high_watermark_of_whom_it_asks() -> None:
 
 def test_a_consumer_that_knows_epochs_is_fenced_by_newer_leaders_and_unknown_to_older_ones() -> None:
     hands = told(records=2)
-    hands.lead(B, tell=(B,))
+    hands.lead(B, notify=(B,))
     assert hands.do("consume", broker=A) == "", "a zombie serves whoever names no epoch"
     assert hands.do("consume", broker=A, epoch="latest") == "UNKNOWN_LEADER_EPOCH"
     assert hands.do("consume", broker=B, epoch=0) == "FENCED_LEADER_EPOCH"
@@ -567,7 +567,7 @@ def test_a_position_is_validated_by_epoch(snapshot: SnapshotAssertion) -> None:
     hands.do("consume", broker=A)
     assert hands.do("consume_validate", broker=A, epoch="latest") == ""
     assert consumer(hands)[0] == 4
-    hands.lead(B, tell=(B,), unclean=True)
+    hands.lead(B, notify=(B,), unclean=True)
     assert hands.do("consume_validate", broker=B, epoch=0) == "FENCED_LEADER_EPOCH"
     assert hands.do("consume_validate", broker=B, epoch="latest") == ""
     assert consumer(hands)[0] == 2

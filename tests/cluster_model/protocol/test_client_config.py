@@ -69,7 +69,7 @@ def test_pauses_between_retries_grow_since_3_7(version: str, longest_us: int) ->
     assert (config.backoff_us, config.backoff_max_us) == (100_000, longest_us)
 
 
-def test_the_longest_pause_is_not_heard_of_before_3_7() -> None:
+def test_the_longest_pause_is_not_learned_before_3_7() -> None:
     assert producer("3.6").backoff_max_us == 100_000
     with pytest.raises(ConfigConflictError) as caught:
         producer("3.6", retry_backoff_max_ms=9_000)

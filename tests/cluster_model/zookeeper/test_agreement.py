@@ -88,8 +88,8 @@ def test_a_session_that_is_reopened_has_its_full_timeout() -> None:
     tracker.add(7, 6 * SECOND, 0, attempt=1)
     assert tracker.reopen(7, 2, 5 * SECOND) == 6 * SECOND
     assert tracker.next_at() == 12 * SECOND
-    assert tracker.moved(7, 1)
-    assert not tracker.moved(7, 2)
+    assert tracker.has_moved(7, 1)
+    assert not tracker.has_moved(7, 2)
 
 
 def test_an_answer_out_of_order_breaks_the_connection() -> None:
@@ -115,7 +115,7 @@ def test_a_message_of_a_broken_connection_changes_nothing() -> None:
     assert client.seen == []
 
 
-def test_who_had_accepted_the_epoch_before_does_not_count_for_the_majority_that_does() -> None:
+def test_a_server_that_had_accepted_the_epoch_before_does_not_count_for_the_majority_that_does() -> None:
     """It sends -1, and ``waitForEpochAck`` does not count it; it is synchronised all the same."""
     rig = Rig(servers=5)
     server = rig.service.server(rig.servers[0])

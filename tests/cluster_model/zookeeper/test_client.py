@@ -145,7 +145,7 @@ def test_a_silent_server_is_given_up_after_two_thirds_of_the_timeout() -> None:
     assert client.times("expired") == []
 
 
-def test_watches_outlive_a_reconnection_and_tell_what_was_missed() -> None:
+def test_watches_outlive_a_reconnection_and_show_what_was_missed() -> None:
     rig = Rig(operations=(*START, (1, GetData("/a", watch=True)), (1, Exists("/b", watch=True))))
     client = rig.clients[1]
     rig.crash(client.zk.server)
@@ -202,7 +202,7 @@ def test_a_second_session_beside_the_first_is_refused() -> None:
         rig.clients[1].zk.connect()
 
 
-def test_commits_are_told_once_with_what_they_did() -> None:
+def test_commits_are_reported_once_with_what_they_did() -> None:
     rig = Rig()
     rig.ask(1, Create("/x", ("made",)))
     rig.ask(2, SetData("/x", ("set",)))

@@ -168,7 +168,7 @@ def test_a_copy_is_a_tree_of_its_own() -> None:
     assert copy.children("/a") == ("b", "c")
 
 
-def test_watches_go_off_once_for_whoever_waits_for_that() -> None:
+def test_watches_go_off_once_for_a_server_that_waits_for_that() -> None:
     made, watches = tree(), WatchTable()
     for watcher, operation in enumerate((GetData("/a"), Exists("/a"), GetChildren("/a"), Exists("/x"), GetData("/x"))):
         watches.read(watcher, operation, made.read(operation))
@@ -179,7 +179,7 @@ def test_watches_go_off_once_for_whoever_waits_for_that() -> None:
     assert watches.save() == ((), ())
 
 
-def test_a_deletion_tells_everybody_who_waits_once() -> None:
+def test_a_deletion_reports_everybody_who_waits_once() -> None:
     made, watches = tree(), WatchTable()
     for operation in (GetData("/a"), GetChildren("/a")):
         watches.read(5, operation, made.read(operation))

@@ -188,7 +188,7 @@ def test_a_follower_reads_its_own_tree_which_may_be_behind() -> None:
 
 
 @pytest.mark.parametrize("at", [5 * MS, 3 * SECOND, 14 * SECOND, 16 * SECOND, 40 * SECOND])
-def test_a_loaded_ensemble_goes_on_exactly_as_the_first_time(at: int) -> None:
+def test_a_loaded_ensemble_continues_exactly_as_the_first_time(at: int) -> None:
     def play(rig: Rig, start: int, end: int) -> None:
         """Run the part in ``[start, end)`` of a script of faults and operations."""
         script = [

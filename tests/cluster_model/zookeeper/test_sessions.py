@@ -20,14 +20,14 @@ def test_deadlines_are_the_next_tick_behind_the_timeout() -> None:
     tracker.add(7, 6 * SECOND, 1 * SECOND)
     tracker.add(8, 6 * SECOND, 2 * SECOND)
     assert tracker.next_at() == 8 * SECOND
-    assert tracker.due(8 * SECOND - 1) == []
-    assert tracker.due(8 * SECOND) == [7]
+    assert tracker.expired(8 * SECOND - 1) == []
+    assert tracker.expired(8 * SECOND) == [7]
     tracker.touch(7, 5 * SECOND)
     assert tracker.next_at() == 10 * SECOND
     tracker.remove(8)
     tracker.touch(8, 5 * SECOND)
     assert tracker.reopen(8, 1, 5 * SECOND) == 0
-    assert tracker.due(12 * SECOND) == [7]
+    assert tracker.expired(12 * SECOND) == [7]
 
 
 @pytest.mark.parametrize("servers", [1, 3])

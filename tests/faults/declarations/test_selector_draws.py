@@ -63,7 +63,7 @@ def test_nobody_is_a_minority_of_two(snapshot: SnapshotAssertion) -> None:
 # --- the length of logs ---------------------------------------------------------------------------------------------
 
 
-def test_replicas_are_told_by_the_length_of_their_logs() -> None:
+def test_replicas_are_reported_by_the_length_of_their_logs() -> None:
     cluster = busy_cluster()
     cluster.run(SECOND)
     inject(board_of(cluster), "partition", "broker(3)", to="broker(1)")
@@ -129,7 +129,7 @@ def test_a_link_is_refused_where_it_has_no_place(
 # --- what was meant is told -----------------------------------------------------------------------------------------
 
 
-def test_the_other_side_is_told_as_asked_and_as_found(cluster: Cluster, board: FaultInjector) -> None:
+def test_the_other_side_is_reported_as_asked_and_as_found(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "lag", "follower(orders-0)", to="random(2, brokers - replicas(orders-0)) + leader(orders-0)")
     inject(board, "lag", "broker(2)", to="rack(a)")
     one, other = [event for event in cluster.drain() if isinstance(event, FaultInjected)]
@@ -193,7 +193,7 @@ def test_only_nobody_is_skipped_and_no_mistake(target: str, code: str, snapshot:
     assert str(caught.value) == snapshot
 
 
-def test_somebody_is_struck_as_ever(cluster: Cluster, board: FaultInjector) -> None:
+def test_somebody_is_affected_as_ever(cluster: Cluster, board: FaultInjector) -> None:
     assert board.inject(Action("inject", "crash", "leader(orders-0)", if_any=True)) == 1
     assert not cluster.is_up(1)
 
@@ -236,7 +236,7 @@ def test_what_is_fixed_means_the_same_at_all_times() -> None:
     assert [parse(text).fixed for text in (*fixed, *moving)] == [True] * len(fixed) + [False] * len(moving)
 
 
-def test_operators_bind_as_they_are_told_to() -> None:
+def test_operators_bind_as_they_are_reported_to() -> None:
     one, two, three = (Selector("broker", str(number)) for number in (1, 2, 3))
     assert parse("1 + 2 & 3") == Selector("+", parts=(one, Selector("&", parts=(two, three))))
     assert parse("(1 + 2) & 3") == Selector("&", parts=(Selector("+", parts=(one, two)), three))

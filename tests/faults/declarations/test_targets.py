@@ -144,7 +144,7 @@ def test_selectors_see_the_cluster_as_it_is_now() -> None:
     assert resolve("replicas(orders-0)", cluster) == [1, 2, 3]
 
 
-def test_a_partition_without_a_leader_has_nobody_to_strike(snapshot: SnapshotAssertion) -> None:
+def test_a_partition_without_a_leader_has_nobody_to_affect(snapshot: SnapshotAssertion) -> None:
     cluster = busy_cluster()
     cluster.run(SECOND)
     for broker in (1, 2, 3):

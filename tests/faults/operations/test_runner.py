@@ -257,7 +257,7 @@ def rest(cluster: Cluster, board: FaultInjector) -> tuple[Any, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", spread_sample([1_000, 1_050, 2_000, 4_700, 6_450, 8_100, 12_345], 3))
-def test_a_rolling_restart_goes_on_from_a_keyframe(cluster: Cluster, board: FaultInjector, at: int) -> None:
+def test_a_rolling_restart_continues_from_a_keyframe(cluster: Cluster, board: FaultInjector, at: int) -> None:
     ask(board, "rolling_restart", pause=SECOND)
     ask(board, "delete_records", partition="orders-1", before=5)
     cluster.run(at * MS)

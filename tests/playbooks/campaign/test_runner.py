@@ -35,7 +35,7 @@ def test_how_many_work_makes_no_difference(tmp_path: Path) -> None:
     assert _lines(tmp_path / "one", asked) == _lines(tmp_path / "two", asked, workers=2)
 
 
-def test_one_that_was_stopped_goes_on_to_the_same_end(tmp_path: Path) -> None:
+def test_one_that_was_stopped_continues_to_the_same_end(tmp_path: Path) -> None:
     asked = plan()
     whole = _lines(tmp_path / "whole", asked)
     broken = tmp_path / "broken"
@@ -90,7 +90,7 @@ def test_a_group_speaks_by_its_first_run_or_the_first_that_is_a_surprise() -> No
     ]
 
 
-def test_coverage_is_counted_and_what_was_never_reached_is_told() -> None:
+def test_coverage_is_counted_and_what_was_never_reached_is_reported() -> None:
     rows = [
         _row(1, coverage={"crash": {"Truncating": 2}}),
         _row(2, coverage={"crash": {"Truncating": 1, "Steady": 1}, "lag": {"Steady": 4}}),
@@ -154,7 +154,7 @@ def _small(kafka: str) -> FuzzPlan:
 
 
 @pytest.mark.parametrize(("of", "runs", "kafka"), covering_cases([(_safe, 4), (_small, 8)], ["3.9", "4.1"]))
-def test_nothing_surprising_where_everything_is_promised(
+def test_nothing_surprising_where_everything_is_guaranteed(
     of: Callable[[str], FuzzPlan], runs: int, kafka: str, tmp_path: Path
 ) -> None:
     asked = of(kafka)

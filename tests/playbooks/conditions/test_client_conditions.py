@@ -80,7 +80,7 @@ expect:
 
 
 @pytest.mark.slow
-def test_what_clients_feel_is_told_by_partition() -> None:
+def test_what_clients_feel_is_reported_by_partition() -> None:
     session = Session.start(loads(PARTS, "parts.yaml"))
     session.advance(8 * SECOND)
     kept = session.save()
@@ -94,7 +94,7 @@ def test_what_clients_feel_is_told_by_partition() -> None:
     assert refused.value.code == "no_partition"
 
 
-def test_a_cluster_of_which_nobody_keeps_books_says_so() -> None:
+def test_a_cluster_of_which_nobody_keeps_statistics_says_so() -> None:
     cluster = Session.start(loads(SILENT, "silent.yaml")).cluster
     query = cluster.query
     assert query.longest_stall("nobody") == 0

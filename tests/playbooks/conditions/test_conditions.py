@@ -15,7 +15,7 @@ from playbooks.conditions.grammar import ConditionError, EvaluationError
 from playbooks.engine.expectations import explain
 
 
-class Answers:
+class FakeQuery:
     """A cluster's query object with fixed answers, which also notes what it was asked."""
 
     def __init__(self, **answers: Any) -> None:
@@ -33,7 +33,7 @@ class Answers:
         return answer
 
 
-QUERY = Answers(
+QUERY = FakeQuery(
     leader=2, isr=[1, 2], replicas=[1, 2, 3], leo=11, hw=10, epoch=3, lag=4, sent=100, acked=90, acked_lost=0,
     log=((0, "m0"), (2, 1)), up=True, now=7_000_000, violations=0, missing=0,
 )  # fmt: skip
@@ -109,7 +109,7 @@ def test_conditions(text: str, holds: bool) -> None:
     "name", ["orders-0", "a.b_c-d-12", "_x-0", "in-0", "not-a-1", "truely-3", "orders.v1-0", "android-1", "order-1"]
 )
 def test_a_dash_inside_a_name_belongs_to_the_name(name: str) -> None:
-    query = Answers(leader=1)
+    query = FakeQuery(leader=1)
     assert parse(f"leader({name})-1").value(query) == 0
     assert query.asked == [("leader", name)]
 
@@ -131,7 +131,7 @@ def test_names_used_are_collected_with_their_columns() -> None:
 
 
 def test_arguments_may_be_computed() -> None:
-    query = Answers(leader=2, hw=5)
+    query = FakeQuery(leader=2, hw=5)
     assert parse("hw(orders-0, leader(orders-0))").value(query) == 5
     assert query.asked == [("leader", "orders-0"), ("hw", "orders-0", 2)]
 
@@ -230,7 +230,7 @@ def test_division_by_zero_is_a_sentence_with_a_place(snapshot: SnapshotAssertion
 def test_a_name_the_cluster_does_not_know_is_a_sentence() -> None:
     unknown = ModelError("no partition orders-9", code="no_partition")
     with pytest.raises(EvaluationError) as caught:
-        parse("leader(orders-9) == 1").holds(Answers(leader=unknown))
+        parse("leader(orders-9) == 1").holds(FakeQuery(leader=unknown))
     assert caught.value.message == str(unknown)
 
 
@@ -306,13 +306,13 @@ DESIGNED = [
 ]  # fmt: skip
 
 
-def test_every_function_that_playbooks_are_promised_is_there() -> None:
+def test_every_function_that_playbooks_are_guaranteed_is_there() -> None:
     assert [name for name in DESIGNED if ALSO.get(name, name) not in ALL] == []
     assert not set(ALSO) & set(ALL)
 
 
 def test_state_is_the_state_of_a_group(snapshot: SnapshotAssertion) -> None:
-    assert parse('state(billing) == "Stable"').holds(Answers(group_state="Stable"))
+    assert parse('state(billing) == "Stable"').holds(FakeQuery(group_state="Stable"))
     assert [(use.kind, use.name) for use in parse('state(billing) == "Stable"').uses] == [("group", "billing")]
     with pytest.raises(ConditionError) as caught:
         parse('stete(billing) == "Stable"')
@@ -336,7 +336,7 @@ def test_there_is_one_name_for_each_function() -> None:
     assert all(name == function.name for name, function in ALL.items())
 
 
-def test_why_a_condition_has_no_value_is_told(snapshot: SnapshotAssertion) -> None:
+def test_why_a_condition_has_no_value_is_reported(snapshot: SnapshotAssertion) -> None:
     class Query:
         def acked(self) -> int:
             return 5

@@ -61,7 +61,7 @@ def printed(result: SessionResult) -> list[str]:
     return out.getvalue().splitlines()
 
 
-def test_what_is_not_yet_due_at_the_end_is_told_and_not_taken_for_kept(
+def test_what_is_not_yet_due_at_the_end_is_reported_and_not_taken_for_kept(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.setattr(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: [])
@@ -84,7 +84,7 @@ def test_an_isr_that_never_grows_does_not_pass_unseen_in_the_library(monkeypatch
     assert "isr-rejoined" in {each.property for each in (*broken.liveness_violations, *broken.pending_liveness)}
 
 
-def test_known_ones_are_told_as_such_and_many_are_counted(snapshot: SnapshotAssertion) -> None:
+def test_known_ones_are_reported_as_such_and_many_are_counted(snapshot: SnapshotAssertion) -> None:
     result = Session.start(loads(TEXT, "sound.yaml")).finish()
     late = LivenessViolated(
         9_000_000, "convergence", "orders-0", 3, "other records", 1_000_000, 500_000, "known for 0.9"

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.checker.root_cause.findings import RecordBlock
 from playbooks.diagnosis import point_of_no_return, remedies
 from playbooks.diagnosis.evidence import lost_findings
-from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_manual, keeping_actions
+from playbooks.diagnosis.point_of_no_return import PointOfNoReturn, PointOfNoReturnSearch, find_manual, keeping_actions
 from playbooks.diagnosis.remedies import CALL_OFF, UNCLEAN, keeps
 from playbooks.diagnosis.why import SessionCase
 from playbooks.engine.session import Session
@@ -50,7 +50,7 @@ FEW = TAIL.replace("rate: 50/s", "rate: 10/s").replace("for: 25s", "for: 12s").r
 
 
 @cache
-def by_hand(name: str) -> tuple[Playbook, NoReturn, list[RecordBlock]]:
+def by_hand(name: str) -> tuple[Playbook, PointOfNoReturn, list[RecordBlock]]:
     playbook = load(path_of(name))
     findings = lost_findings(start_session(playbook).finish())
     expired = [place for finding in findings for place in finding.blocks]
@@ -58,11 +58,11 @@ def by_hand(name: str) -> tuple[Playbook, NoReturn, list[RecordBlock]]:
 
 
 @pytest.fixture(scope="module")
-def tail() -> tuple[NoReturnSearch, NoReturn]:
+def tail() -> tuple[PointOfNoReturnSearch, PointOfNoReturn]:
     playbook = loads(FEW, "tail.yaml")
     case = SessionCase(playbook, playbook.seed)
     finding = lost_findings(case.run())[0]
-    search = NoReturnSearch(case.start, (), finding, finding.blocks)
+    search = PointOfNoReturnSearch(case.start, (), finding, finding.blocks)
     return search, search.find()
 
 
@@ -122,7 +122,7 @@ def test_by_hand_an_action_that_costs_another_record_does_not_count() -> None:
 
 
 def test_a_follower_that_is_behind_makes_the_crash_the_point_without_unclean_elections(
-    tail: tuple[NoReturnSearch, NoReturn], snapshot: SnapshotAssertion
+    tail: tuple[PointOfNoReturnSearch, PointOfNoReturn], snapshot: SnapshotAssertion
 ) -> None:
     _search, found = tail
     assert (found.kind, found.event_kind) == ("event", "appended")
@@ -135,7 +135,9 @@ def test_a_follower_that_is_behind_makes_the_crash_the_point_without_unclean_ele
     assert found.clean.time_left_us == SECOND // 2
 
 
-def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: tuple[NoReturnSearch, NoReturn]) -> None:
+def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(
+    tail: tuple[PointOfNoReturnSearch, PointOfNoReturn],
+) -> None:
     search, found = tail
     forks = SessionForks(lambda: Session.start(loads(FEW, "tail.yaml")))
     expired = [RecordBlock(found.wanted.partition, "clicks", -1, 10_000, 0, 0, 1, committed=False)]
@@ -155,11 +157,11 @@ def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: t
     assert search.tried < 150
 
 
-def test_the_answer_is_the_same_every_time(tail: tuple[NoReturnSearch, NoReturn]) -> None:
+def test_the_answer_is_the_same_every_time(tail: tuple[PointOfNoReturnSearch, PointOfNoReturn]) -> None:
     playbook = loads(FEW, "tail.yaml")
     case = SessionCase(playbook, playbook.seed)
     finding = lost_findings(case.run())[0]
-    assert NoReturnSearch(case.start, (), finding, finding.blocks).find() == tail[1]
+    assert PointOfNoReturnSearch(case.start, (), finding, finding.blocks).find() == tail[1]
     assert by_hand.__wrapped__("kip-101-loss")[1] == by_hand("kip-101-loss")[1]
 
 
@@ -168,14 +170,14 @@ def test_records_that_reached_no_log_have_no_other_point_than_their_acknowledgem
     case = SessionCase(playbook, playbook.seed)
     findings = lost_findings(case.run())
     unplaced = next(finding for finding in findings if finding.blocks[0].log_offset < 0)
-    assert NoReturnSearch(case.start, (), unplaced, unplaced.blocks).find().kind == "unplaced"
+    assert PointOfNoReturnSearch(case.start, (), unplaced, unplaced.blocks).find().kind == "unplaced"
 
 
 # -- breakages: each of these has to be noticed by one of the tests above --------------------------------------------
 
 
 def test_a_search_that_is_off_by_one_event_is_noticed(
-    tail: tuple[NoReturnSearch, NoReturn], monkeypatch: pytest.MonkeyPatch
+    tail: tuple[PointOfNoReturnSearch, PointOfNoReturn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, found = tail
     at_event = SessionForks.at_event
@@ -184,7 +186,7 @@ def test_a_search_that_is_off_by_one_event_is_noticed(
 
 
 def test_a_fork_that_keeps_what_another_fork_did_is_noticed(
-    tail: tuple[NoReturnSearch, NoReturn], monkeypatch: pytest.MonkeyPatch
+    tail: tuple[PointOfNoReturnSearch, PointOfNoReturn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _search, found = tail
     playbook = loads(FEW, "tail.yaml")
@@ -202,7 +204,7 @@ def test_actions_without_calling_the_rest_off_are_noticed(monkeypatch: pytest.Mo
     playbook = loads(FEW, "tail.yaml")
     case = SessionCase(playbook, playbook.seed)
     finding = lost_findings(case.run())[0]
-    found = NoReturnSearch(case.start, (), finding, finding.blocks)
+    found = PointOfNoReturnSearch(case.start, (), finding, finding.blocks)
     wanted = found.wanted
     forks = SessionForks(case.start)
     assert not any(

@@ -48,10 +48,10 @@ def few(name: str) -> Playbook:
 
 
 @pytest.mark.parametrize("name", FEW)
-def test_it_tells_the_targets_that_a_run_then_strikes(name: str) -> None:
+def test_it_reports_the_targets_that_a_run_then_affects(name: str) -> None:
     playbook = few(name)
     entries: list[Entry] = []
-    done = dry_run(playbook, playbook.seed, tell=entries.append)
+    done = dry_run(playbook, playbook.seed, on_progress=entries.append)
     told = [each for each in entries if isinstance(each, StepPrediction)]
     assert tuple(told) == done.predicted
     assert tuple(entries) == done.timeline
@@ -72,7 +72,7 @@ def test_random_targets_are_those_that_will_be_drawn(seed: int) -> None:
     assert [(each.at_us, "lag", ", ".join(each.targets)) for each in done.predicted] == injected(playbook, seed)
 
 
-def test_a_step_at_the_first_instant_is_foretold_too() -> None:
+def test_a_step_at_time_0_is_predicted_too() -> None:
     done = dry_run(small("  - {when: now() >= 0s, inject: crash, target: broker(2), for: 1s}\n"), 1)
     assert [(each.step, each.at_us, each.targets) for each in done.predicted] == [(1, 0, ("broker 2",))]
 
@@ -88,7 +88,7 @@ def test_what_is_expected_and_what_guards_would_say_goes_with_it(snapshot: Snaps
     assert (healed.guard, healed.guard_does) == ("max_brokers_down", "heal")
 
 
-def test_a_step_that_is_refused_and_steps_never_reached_are_told(snapshot: SnapshotAssertion) -> None:
+def test_a_step_that_is_refused_and_steps_never_reached_are_reported(snapshot: SnapshotAssertion) -> None:
     steps = """\
   - {at: 1s, inject: restart, target: broker(1)}
   - {when: offline_partitions() > 3, within: 2s, inject: crash, target: broker(1)}
@@ -186,7 +186,7 @@ def test_the_timeline_is_that_of_a_run() -> None:
     assert (done.verdict, done.reason) == (result.verdict, result.reason)
 
 
-def test_what_a_step_waited_for_is_told_with_it(snapshot: SnapshotAssertion) -> None:
+def test_what_a_step_waited_for_is_reported_with_it(snapshot: SnapshotAssertion) -> None:
     step = next(each for each in whole().timeline if isinstance(each, TimelineEntry) and each.step == 2)
     waited = step.at_us - SECOND
     assert masked_text(step.when, waited=f"{waited // 10**6}.{waited % 10**6:06d}") == snapshot

@@ -55,7 +55,7 @@ def test_refusals_are_asserted(refused: str, ok: bool) -> None:
     assert result.expectations[1].detail == "refused: NOT_LEADER_OR_FOLLOWER"
 
 
-def test_a_refused_step_is_recorded_and_the_run_goes_on() -> None:
+def test_a_refused_step_is_recorded_and_the_run_continues() -> None:
     session = ManualSession.start(loads(MANUAL.replace("    refused: NOT_LEADER_OR_FOLLOWER\n", ""), "m.yaml"))
     result = session.finish()
     taken = [event for event in session.drain() if isinstance(event, StepTaken)]
@@ -69,7 +69,7 @@ def test_a_step_that_was_expected_to_be_refused_and_was_not_fails() -> None:
     assert result.expectations[1].detail == "accepted"
 
 
-def test_a_step_that_makes_no_sense_is_told_and_makes_the_run_inconclusive(snapshot: SnapshotAssertion) -> None:
+def test_a_step_that_makes_no_sense_is_reported_and_makes_the_run_inconclusive(snapshot: SnapshotAssertion) -> None:
     deliver = "deliver: {broker: 2, partition: orders-0}"
     result = run(MANUAL.replace(deliver, deliver.replace("}", ", epoch: 7}")))
     assert result.verdict == "inconclusive"
@@ -105,7 +105,7 @@ steps:
 """
 
 
-def test_states_of_several_partitions_are_told_apart() -> None:
+def test_states_of_several_partitions_are_distinguished() -> None:
     result = run(TWO)
     assert result.verdict == "pass"
     assert len(result.expectations) == 3
@@ -126,7 +126,7 @@ def test_a_wrong_state_names_its_partition_where_there_are_several(
     assert [each.detail for each in result.expectations if not each.ok] == snapshot
 
 
-def test_show_tells_every_partition() -> None:
+def test_show_reports_every_partition() -> None:
     session = ManualSession.start(loads(TWO, "m.yaml"))
     tables: list[ShowResult] = []
     session.on_show = tables.append

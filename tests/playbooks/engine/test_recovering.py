@@ -101,7 +101,7 @@ def test_a_recovered_session_is_replayed_and_reported(session: Path, snapshot: S
     assert pq.read_table(session / session_files.EVENTS_PARQUET).num_rows == 400
 
 
-def test_a_session_that_tore_while_its_books_were_closed_is_run_again_to_there(
+def test_a_session_that_tore_while_its_statistics_were_closed_is_run_again_to_there(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     text = (
@@ -122,7 +122,7 @@ def test_a_session_that_tore_while_its_books_were_closed_is_run_again_to_there(
     assert re.sub(r"\d[\d.]*", "N", str(caught.value).splitlines()[0]) == snapshot
 
 
-def test_its_ledger_is_that_of_its_last_instant(session: Path) -> None:
+def test_its_ledger_is_that_of_its_last_point_in_time(session: Path) -> None:
     recover(torn(session, 400))
     table = [LedgerRow(**row) for row in pq.read_table(session / session_files.LEDGER).to_pylist()]
     result = json.loads((session / session_files.RESULT).read_text())
@@ -188,7 +188,7 @@ def test_it_stops_right_after_the_event_of_the_model_that_the_last_line_belongs_
 
 
 @pytest.mark.slow
-def test_a_session_whose_process_died_after_its_books_were_closed_keeps_its_verdict(tmp_path: Path) -> None:
+def test_a_session_whose_process_died_after_its_statistics_were_closed_keeps_its_verdict(tmp_path: Path) -> None:
     session = Path(Session.start(loads(CRASH, "c.yaml"), recorder=Recorder(tmp_path)).finish().session)
     sealed = session_files.read_manifest(session)
     assert sealed is not None

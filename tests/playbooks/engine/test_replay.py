@@ -53,7 +53,7 @@ def torn(session: Path, keep: int) -> Path:
     return session
 
 
-def again(path: Path) -> replay.Replayed:
+def again(path: Path) -> replay.ReplayResult:
     return replay.replay(read_session(path))
 
 
@@ -331,7 +331,7 @@ def test_a_session_of_a_later_schema_is_read_and_said(session: Path, snapshot: S
     assert masked_text(replayed.notes[0], version=VERSION, known=SCHEMA_VERSION) == snapshot
 
 
-def test_a_playbook_that_is_none_is_told_with_its_place(session: Path) -> None:
+def test_a_playbook_that_is_none_is_reported_with_its_place(session: Path) -> None:
     torn(session, 0)
     (session / session_files.PLAYBOOK).write_text("floodmark: 2\n")
     with pytest.raises(PlaybookError) as caught:
@@ -357,7 +357,7 @@ def test_a_directory_of_sessions_is_no_session_and_they_are_named(recorded: Path
     assert masked_text(refusal, parent=recorded.parent, session=recorded.name) == snapshot
 
 
-def test_garbage_instead_of_the_start_is_told_with_its_place(session: Path, snapshot: SnapshotAssertion) -> None:
+def test_garbage_instead_of_the_start_is_reported_with_its_place(session: Path, snapshot: SnapshotAssertion) -> None:
     (session / session_files.START).write_text('{"schema_version": }')
     refusal = refused(session)
     assert refusal.code == "not_json"

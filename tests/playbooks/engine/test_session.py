@@ -59,7 +59,7 @@ def test_steps_act_at_after_and_in_order() -> None:
     assert steps[3].at_us == 2_500_000, "a step whose time has gone by acts right after the one before it"
 
 
-def test_a_step_acts_after_everything_due_at_its_instant() -> None:
+def test_a_step_acts_after_everything_due_at_its_time() -> None:
     playbook = timed("- at: 2s\n  inject: crash\n  target: broker(1)")
     session = Session.start(playbook)
     session.advance(2 * S)
@@ -209,7 +209,7 @@ def test_an_always_that_broke_fails_even_when_the_rest_is_inconclusive() -> None
     assert broke.at_us == next(event.values()[0] for event in events if event.kind == "isr_changed")
 
 
-def test_an_end_expectation_that_fails_tells_what_was_found() -> None:
+def test_an_end_expectation_that_fails_reports_what_was_found() -> None:
     result, _ = run(timed("- at: 1s\n  heal: all", "- acked() == 7"))
     assert result.verdict == "fail"
     checked = result.expectations[0]
@@ -228,7 +228,7 @@ def test_a_step_that_cannot_act_makes_the_session_inconclusive(snapshot: Snapsho
     assert [event.by for event in refused] == ["step 2"]
 
 
-def test_an_operation_that_kafka_refuses_is_recorded_and_the_run_goes_on() -> None:
+def test_an_operation_that_kafka_refuses_is_recorded_and_the_run_continues() -> None:
     playbook = timed(
         "- at: 1s\n  admin: elect_leaders\n  partition: orders-0\n- after: 1s\n  inject: crash\n  target: broker(3)"
     )
@@ -274,7 +274,7 @@ def test_finish_twice_is_one_result() -> None:
 
 
 @pytest.mark.slow
-def test_a_live_session_goes_on_until_it_is_finished() -> None:
+def test_a_live_session_continues_until_it_is_finished() -> None:
     session = Session.start(timed("- at: 1s\n  heal: all", "- acked_lost() == 0"), open_ended=True)
     assert session.advance(20 * S)
     assert (session.phase, session.cluster.now_us) == ("steps", 20 * S)
@@ -359,7 +359,7 @@ def test_eventually_since_heal_fails_when_it_takes_too_long(snapshot: SnapshotAs
     assert result.expectations[0].detail == snapshot
 
 
-def test_what_is_missing_at_the_end_is_lost_and_its_cause_is_told() -> None:
+def test_what_is_missing_at_the_end_is_lost_and_its_cause_is_reported() -> None:
     steps = """
 - at: 2s
   inject: lag

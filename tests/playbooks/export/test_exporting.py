@@ -19,7 +19,7 @@ from playbooks.engine.replay import recover
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import start_session
 from playbooks.export import playbook_writer
-from playbooks.export.playbook_writer import Exported, export
+from playbooks.export.playbook_writer import ExportedPlaybook, export
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook, Trigger
 from playbooks.parser.loader import changed, load, loads
@@ -46,15 +46,15 @@ def timed(steps: str = "", expect: str = "", settle: str = "1s", cluster: str = 
     return of_cluster(steps, expect, settle, cluster)
 
 
-def exported(result: SessionResult) -> Exported:
+def exported(result: SessionResult) -> ExportedPlaybook:
     return export(read_session(Path(result.session)))
 
 
-def again(found: Exported) -> SessionResult:
+def again(found: ExportedPlaybook) -> SessionResult:
     return start_session(loads(found.text, "exported.yaml")).finish()
 
 
-def same(result: SessionResult) -> tuple[Exported, SessionResult]:
+def same(result: SessionResult) -> tuple[ExportedPlaybook, SessionResult]:
     """The playbook of a session, which has to come to the same, and what it comes to."""
     found = exported(result)
     rerun = again(found)
@@ -64,7 +64,7 @@ def same(result: SessionResult) -> tuple[Exported, SessionResult]:
     return found, rerun
 
 
-def part(found: Exported, key: str) -> list[str]:
+def part(found: ExportedPlaybook, key: str) -> list[str]:
     """The lines of an exported playbook from a key of the first level to the next, with the comments between them."""
     lines = found.text.splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith(f"{key}:"))
@@ -72,7 +72,7 @@ def part(found: Exported, key: str) -> list[str]:
     return lines[begin : more[0] if more else len(lines)]
 
 
-def head(found: Exported) -> str:
+def head(found: ExportedPlaybook) -> str:
     """The comment in front of it as one line, without what is another each time."""
     comment = found.text[: found.text.index("floodmark: 1")].replace("#", "")
     told = re.sub(r"session \S+", "session <id>", " ".join(comment.split()).replace(VERSION, "<version>"))
@@ -170,7 +170,7 @@ def test_steps_that_counted_from_the_step_before_get_their_times(tmp_path: Path,
     assert part(found, "steps") == snapshot
 
 
-def test_an_action_between_two_events_of_an_instant_keeps_its_place(tmp_path: Path) -> None:
+def test_an_action_between_two_events_of_an_time_keeps_its_place(tmp_path: Path) -> None:
     session = live(timed(settle="1s"), tmp_path)
     session.advance(2 * SECOND)
     for _ in range(400):
@@ -444,14 +444,14 @@ def losing(parent: Path) -> SessionResult:
 
 
 @pytest.fixture(scope="module")
-def lost(tmp_path_factory: pytest.TempPathFactory) -> tuple[SessionResult, Exported, SessionResult]:
+def lost(tmp_path_factory: pytest.TempPathFactory) -> tuple[SessionResult, ExportedPlaybook, SessionResult]:
     """The session, its playbook, and what that comes to."""
     result = losing(tmp_path_factory.mktemp("lost"))
     return result, *same(result)
 
 
 def test_losses_and_recoveries_are_found(
-    lost: tuple[SessionResult, Exported, SessionResult], snapshot: SnapshotAssertion
+    lost: tuple[SessionResult, ExportedPlaybook, SessionResult], snapshot: SnapshotAssertion
 ) -> None:
     result, found, rerun = lost
     assert result.ledger.acked_lost > 0
@@ -461,7 +461,7 @@ def test_losses_and_recoveries_are_found(
     assert rerun.verdict == "pass"
 
 
-def test_what_is_found_fails_when_nothing_recovers(lost: tuple[SessionResult, Exported, SessionResult]) -> None:
+def test_what_is_found_fails_when_nothing_recovers(lost: tuple[SessionResult, ExportedPlaybook, SessionResult]) -> None:
     _result, found, rerun = lost
     assert rerun.verdict == "pass"
     gone = found.text.replace("inject: restart", "inject: gc_pause").replace("settle: 5s", "settle: 100ms")
@@ -470,7 +470,7 @@ def test_what_is_found_fails_when_nothing_recovers(lost: tuple[SessionResult, Ex
 
 
 def test_a_change_of_the_configuration_makes_what_was_found_fail(
-    lost: tuple[SessionResult, Exported, SessionResult],
+    lost: tuple[SessionResult, ExportedPlaybook, SessionResult],
 ) -> None:
     _result, found, _rerun = lost
     rerun = start_session(loads(found.text.replace("acks: 1", "acks: all"), "x.yaml")).finish()

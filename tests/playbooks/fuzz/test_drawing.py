@@ -85,7 +85,7 @@ def test_settings_come_from_the_grid_of_the_playbook() -> None:
         ("wrath: 3", "wrath"),
     ],
 )
-def test_mistakes_are_told_where_they_are(storm: str, key: str, snapshot: SnapshotAssertion) -> None:
+def test_mistakes_are_reported_where_they_are(storm: str, key: str, snapshot: SnapshotAssertion) -> None:
     name = storm.partition(":")[0]
     source = text().replace("storm: {chaos: [3s, 6s], fault: [100ms, 3s], healthy: [100ms, 1s]}", f"storm: {{{storm}}}")
     assert name in source
@@ -94,7 +94,7 @@ def test_mistakes_are_told_where_they_are(storm: str, key: str, snapshot: Snapsh
     assert messages(problems) == snapshot
 
 
-def test_the_page_tells_every_state_and_every_playbook_that_comes_along() -> None:
+def test_the_page_reports_every_state_and_every_playbook_that_comes_along() -> None:
     page = (Path(__file__).parents[3] / "docs/test/storm.md").read_text()
     rows = [f"| `{state.name}` | {state.doc} |" for state in STATES.values()] + [f"| `{name}` |" for name in presets()]
     assert [row for row in rows if row not in page] == []

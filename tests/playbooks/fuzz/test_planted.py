@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import Completed, PartitionLeaderState, Replica
+from cluster_model.broker.partition.partition import CompletedProduce, PartitionLeaderState, Replica
 from cluster_model.broker.partition.producer_state_manager import ProducerStateManager
 from cluster_model.controller.kraft import replication_control_manager
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControlManager
@@ -67,7 +67,7 @@ def forgets_who_waits(patch: Patch) -> None:
 
 def acknowledges_as_it_resigns(patch: Patch) -> None:
     def resign(self: PartitionLeaderState) -> None:
-        self.replica.done.extend(Completed(token, KafkaError.NONE) for _at, token in self._waiting)
+        self.replica.done.extend(CompletedProduce(token, KafkaError.NONE) for _at, token in self._waiting)
         self._waiting = []
 
     patch.setattr(PartitionLeaderState, "resign", resign)
@@ -128,7 +128,7 @@ PLANTED = (
     Planted(acknowledges_at_once, "violation:min-isr", 1),
     Planted(commits_what_it_has, "violation:leader-completeness", 1),
     Planted(lets_anybody_join, "violation:leader-completeness", 1, of_another_seed),
-    Planted(forgets_who_waits, "liveness:parked-requests", 1),
+    Planted(forgets_who_waits, "liveness:delayed-requests", 1),
     Planted(acknowledges_as_it_resigns, "violation:acks-all-durability", 2),
     Planted(elects_whoever_lives, "finding:lost/unclean-election", 4),
     Planted(notes_no_epochs, "violation:weak-isr", 2),

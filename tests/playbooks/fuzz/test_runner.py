@@ -115,7 +115,7 @@ def test_waiting_for_states_meets_what_chance_does_not() -> None:
     assert steered * strikes > 2 * by_chance * fewer
 
 
-def test_every_strike_counts_with_the_states_that_it_met() -> None:
+def test_every_injection_counts_with_the_states_that_it_met() -> None:
     driven, _swarm, _session = plan().drive(1)
     row = plan().row(1)
     assert row.counts["strikes"] == len(driven.strikes) > 0

@@ -119,7 +119,7 @@ def test_a_cell_that_breaks_is_a_row_with_its_error(
         assert re.sub(r"line \d+", "line <n>", outcome.error) == snapshot(name=f"code {code}")
 
 
-def test_a_row_that_holds_no_result_is_told(snapshot: SnapshotAssertion) -> None:
+def test_a_row_that_holds_no_result_is_reported(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(CampaignError) as refused:
         plan().outcome(replace(plan().row(1), result="[{}]"))
     assert refused.value.code == "no_result"
@@ -154,7 +154,7 @@ def test_every_cell_has_a_command_of_its_own(snapshot: SnapshotAssertion) -> Non
 
 
 @pytest.mark.slow
-def test_a_campaign_goes_on_and_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_continues_and_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = plan()
     run_campaign(open_campaign(tmp_path / "whole", asked, "small"), asked, 8, workers=1)
     run_campaign(open_campaign(tmp_path / "parts", asked, "small"), asked, 3, workers=1)

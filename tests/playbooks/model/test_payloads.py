@@ -112,7 +112,7 @@ def test_contents_do_not_depend_on_the_process_or_its_hashes() -> None:
     assert printed[0].strip() == str(here)
 
 
-def test_what_is_the_records_own_is_told_as_it_is() -> None:
+def test_what_is_the_records_own_is_reported_as_it_is() -> None:
     made = contents({name: name for name in OWN}, 7, RECORD)
     assert made == {
         "sequence": 17, "timestamp": 12_345, "partition": "orders-0", "producer": "checkout", "key": "key-3",

@@ -34,7 +34,7 @@ topics:
 clients:
   producers:
     - {name: checkout, topic: orders, rate: 100/s, bytes: {from: 50, to: 90}, records: faker:order, config: {acks: 1}}
-    - {name: plain, topic: facts, rate: 40/s, keys: {distinct: 3, zipf: 1}, tombstones: 4, config: {acks: all},
+    - {name: plain, topic: facts, rate: 40/s, keys: {distinct: 3, zipf: 1}, tombstone_every: 4, config: {acks: all},
        records: {k: key, n: sequence}}
 steps:
   - {at: 3s, inject: lag, target: followers(orders-0), latency: 200ms, for: 20s}
@@ -54,7 +54,7 @@ def at(session: Session | ManualSession, offset: int, partition: str = P) -> lis
     return list(inspect_record(session.cluster, partition, offset))
 
 
-def test_a_record_is_told_with_its_contents_and_all_who_hold_it(session: Session) -> None:
+def test_a_record_is_reported_with_its_contents_and_all_who_hold_it(session: Session) -> None:
     (found,) = at(session, 17)
     record = found.record
     assert (record.offset, record.epoch, record.broker, record.client, record.number) == (17, 0, 1, "checkout", 17)
@@ -154,7 +154,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(Session.start(loads(LOSS, "loss.yaml"), seed=3, recorder=Recorder(parent)).finish().session)
 
 
-def test_a_recording_is_run_again_to_any_instant(recorded: Path, session: Session) -> None:
+def test_a_recording_is_run_again_to_any_point_in_time(recorded: Path, session: Session) -> None:
     (loss,) = session.finish().losses
     before = rerun(read_session(recorded), 5_999_999)
     assert before.cluster.now_us == 5_999_999

@@ -88,14 +88,14 @@ def test_a_file_says_everything() -> None:
         "a playbook",
     ],
 )
-def test_mistakes_are_told_with_their_place(text: str, keys: list[str], snapshot: SnapshotAssertion) -> None:
+def test_mistakes_are_reported_with_their_place(text: str, keys: list[str], snapshot: SnapshotAssertion) -> None:
     with pytest.raises(PlaybookError) as refused:
         loads(text, "mine.yaml")
     assert [(each.path, each.key) for each in refused.value.problems] == [("mine.yaml", key) for key in keys]
     assert str(refused.value) == snapshot
 
 
-def test_an_unknown_name_is_told_with_those_there_are(tmp_path: Path) -> None:
+def test_an_unknown_name_is_reported_with_those_there_are(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="kip-101"):
         find("kip-102")
     with pytest.raises(PlaybookError, match="cannot be read"):

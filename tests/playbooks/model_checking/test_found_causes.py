@@ -90,7 +90,7 @@ steps:
 
 
 @pytest.mark.parametrize("kafka", ["0.11", "1.0"])
-def test_a_join_that_came_too_early_is_told_with_what_fixed_it(kafka: str) -> None:
+def test_a_join_that_came_too_early_is_reported_with_what_fixed_it(kafka: str) -> None:
     result = ran(EARLY.format(kafka=kafka, refused="never"))
     (found,) = result.findings
     assert (found.cause, result.ledger.acked_lost, result.ledger.committed_lost) == (EARLY_JOIN, 1, 1)
@@ -108,7 +108,7 @@ def test_since_then_the_join_is_refused_and_nothing_is_lost(kafka: str) -> None:
     assert not result.violations
 
 
-def test_what_fencing_fixed_is_told_as_that() -> None:
+def test_what_fencing_fixed_is_reported_as_that() -> None:
     result = ran(UNFENCED.format(kafka="2.0", refused="never"))
     (found,) = result.findings
     assert (found.cause, result.ledger.committed_lost) == (UNFENCED_FOLLOWER, 1)
@@ -169,7 +169,7 @@ steps:
 
 
 @pytest.mark.parametrize("kafka", ["0.11", "1.0"])
-def test_a_leader_that_does_not_know_its_own_epoch_is_told_with_what_fixed_it(kafka: str) -> None:
+def test_a_leader_that_does_not_know_its_own_epoch_is_reported_with_what_fixed_it(kafka: str) -> None:
     result = ran(OWN_EPOCH.format(kafka=kafka))
     (found,) = result.findings
     assert (found.cause, result.ledger.acked_lost, result.ledger.committed_lost) == (UNKNOWN_EPOCH, 1, 1)

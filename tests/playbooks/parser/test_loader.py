@@ -1,4 +1,5 @@
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ topics:
   - {name: pay.ments, placement: [[5, 1], [1, 2]]}
 clients:
   producers:
-    - {name: checkout, topic: orders, rate: 200/s, batch: 10, bytes: 1KiB, keys: 50, tombstones: 9,
+    - {name: checkout, topic: orders, rate: 200/s, batch: 10, bytes: 1KiB, keys: 50, tombstone_every: 9,
        records: faker:order, start: 1s, stop: 10s, config: {acks: all, linger.ms: 5}}
     - {name: clicks, topic: pay.ments, rate: 1/s, config: {acks: 1}}
   groups:
@@ -306,7 +307,7 @@ def test_what_could_not_be_read_is_no_ground_for_a_second_mistake() -> None:
         ("cluster:\n", "cluster: 5\nignored:\n", ["cluster", "ignored"]),
     ],
 )  # fmt: skip
-def test_one_mistake_is_told_once(old: str, new: str, keys: list[str]) -> None:
+def test_one_mistake_is_reported_once(old: str, new: str, keys: list[str]) -> None:
     assert old in WHOLE
     with pytest.raises(PlaybookError) as caught:
         loads(WHOLE.replace(old, new, 1), "w.yaml")
@@ -363,3 +364,33 @@ def test_every_invariant_of_the_checker_can_be_asked_for() -> None:
         asked = f"expect: [violations({name}) == 0, unexpected_violations({name}) == 0]\n"
         text = MANUAL[: MANUAL.index("expect:")] + asked
         assert len(loads(text, "f").expectations) == 2
+
+
+EARLIER = """\
+floodmark: 1
+name: earlier
+cluster: {brokers: 3}
+topics: [{name: orders, partitions: 1, replication: 3}, {name: letters, partitions: 1, replication: 3}]
+clients:
+  producers:
+    - {name: p, topic: orders, rate: 10/s, keys: 4, tombstones: 9, config: {transactional.id: t},
+       transactions: {abort: 3}, interceptors: [{name: i, fails: 5}], serializer: {fails: 6}}
+  groups: [{name: g, topics: [orders], fails: 7, dead_letter: letters}]
+steps:
+  - {at: 1s, inject: quorum_loss, how: crash}
+  - {at: 2s, inject: failing_handler, target: client(g/0), then: skip}
+"""
+
+
+def test_earlier_names_of_keys_and_parameters_are_accepted() -> None:
+    names = {"tombstones": "tombstone_every", "abort": "abort_every", "fails": "fail_every"}
+    names |= {"how": "method", "then": "reaction"}
+    present = EARLIER
+    for earlier, name in names.items():
+        present = re.sub(rf"\b{earlier}:", f"{name}:", present)
+    found, expected = loads(EARLIER, "x"), loads(present, "x")
+    assert (found.spec, found.steps) == (expected.spec, expected.steps)
+    assert [dict(step.params) for step in found.steps] == [{"method": "crash"}, {"reaction": "skip"}]
+    with pytest.raises(PlaybookError) as refused:
+        loads(EARLIER.replace("fails: 7", "fails: 7, fail_every: 8"), "x")
+    assert [problem.key for problem in refused.value.problems] == ["clients.groups[1].fails"]

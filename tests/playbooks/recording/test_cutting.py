@@ -47,11 +47,13 @@ def test_a_span_without_events_is_an_empty_file(growing: Recorder, tmp_path: Pat
     assert (tmp_path / "none").read_text() == ""
 
 
-def test_the_name_tells_the_session_and_the_span() -> None:
+def test_the_name_reports_the_session_and_the_span() -> None:
     assert span_file_name("2026-tail", 1_500_000, 62_000_250) == "2026-tail-1.5s-62.00025s.jsonl"
 
 
-def test_what_cannot_be_read_or_written_is_told(growing: Recorder, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_what_cannot_be_read_or_written_is_reported(
+    growing: Recorder, tmp_path: Path, snapshot: SnapshotAssertion
+) -> None:
     with pytest.raises(SpanError) as written:
         extract_span(growing.path, 0, SECOND, tmp_path / "nowhere" / "gone.jsonl")
     with pytest.raises(SpanError) as read:

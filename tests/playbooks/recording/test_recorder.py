@@ -240,7 +240,7 @@ def test_what_somebody_puts_beside_a_session_makes_no_other_scenario_of_it(tmp_p
     assert scenario_digest(recorder.path, start) != before
 
 
-def test_a_file_whose_size_cannot_be_told_ends_the_recording_as_any_failure_of_the_disk(
+def test_a_file_whose_size_cannot_be_reported_ends_the_recording_as_any_failure_of_the_disk(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     class Broken(FileSystem):

@@ -103,7 +103,7 @@ def test_what_is_saved_is_read_again(tmp_path: Path, entries: list[BaselineEntry
         (with_(digest="ff", seed=2), [BaselineChange("seed", "1", "2"), BaselineChange("digest", "00", "ff")]),
     ],
 )
-def test_each_difference_is_told(now: BaselineEntry, told: list[BaselineChange]) -> None:
+def test_each_difference_is_reported(now: BaselineEntry, told: list[BaselineChange]) -> None:
     assert differences(SOUND, now) == told
 
 

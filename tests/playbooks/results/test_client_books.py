@@ -56,7 +56,7 @@ def read(member: tuple[str, str], start: int, count: int, partition: str = "t-0"
 
 @pytest.mark.slow
 @given(RANGES)
-def test_what_was_handed_out_before_is_counted_as_a_set_would(steps: list[tuple[int, int]]) -> None:
+def test_what_was_returned_before_is_counted_as_a_set_would(steps: list[tuple[int, int]]) -> None:
     handed, model = DeliveredOffsets(), set[int]()
     for start, count in steps:
         new = set(range(start, start + count))
@@ -164,14 +164,14 @@ def test_transactions_have_their_ends_and_records_their_outcome() -> None:
     )
     assert (found.producers["p"].aborted, found.producers["p"].unanswered) == (3, 3)
     session = Session.start(loads(CRASH, "crash.yaml"))
-    for made in (found, ClientStats.loaded(found.save())):
+    for made in (found, ClientStats.from_saved(found.save())):
         each = next(each for each in summarize(made, session.cluster.view()).producers if each.name == "p")
         ends = (each.transactions_committed, each.transactions_aborted, each.transactions_unknown)
         assert (each.transactions, ends, each.transactions_open) == (5, (1, 1, 1), 2)
         assert (each.interceptor_failures, each.failure) == (2, "PRODUCER_FENCED")
 
 
-def test_ends_of_processes_are_those_of_clients_and_told_apart() -> None:
+def test_ends_of_processes_are_those_of_clients_and_distinguished() -> None:
     found = books(
         *[NodeDown(at, "g/0", -1, how) for at, how in enumerate(("crash", "close", "crash", "CommitFailedException"))],
         *[NodeDown(at, "g/1", -1, how) for at, how in enumerate(("power_loss", "out_of_memory", "close"))],
@@ -179,7 +179,7 @@ def test_ends_of_processes_are_those_of_clients_and_told_apart() -> None:
         read(A, 0, 10), RecordsAbandoned(5, *A, "t-0", 6, 4, "process ended"),
     )  # fmt: skip
     view = Session.start(loads(CRASH, "crash.yaml")).cluster.view()
-    for made in (found, ClientStats.loaded(found.save())):
+    for made in (found, ClientStats.from_saved(found.save())):
         clients = summarize(made, view)
         (producer,) = [each for each in clients.producers if each.name == "p"]
         (group,) = [each for each in clients.groups if each.name == "g"]
@@ -205,7 +205,7 @@ def test_a_rewound_session_counts_every_event_once() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("acks", ["0", "1", "all"])
-def test_the_history_and_the_clients_own_books_agree(acks: str) -> None:
+def test_the_history_and_the_clients_own_statistics_agree(acks: str) -> None:
     session = Session.start(loads(CRASH.replace("acks: all", f"acks: {acks}"), "crash.yaml"))
     for second in range(1, 12):
         session.advance(second * 1_000_000)
@@ -238,7 +238,7 @@ def test_a_stall_lasts_while_there_is_something_to_read() -> None:
     stalls.advanced("t-0", 9, 2_000)
     stalls.advanced("t-0", 12, 2_500)
     stalls.moved("t-0", 9, 12, 5_000)
-    again = ReadStalls.loaded(stalls.save())
+    again = ReadStalls.from_saved(stalls.save())
     assert (again.longest(5_500), again.longest(9_000)) == (3_000, 4_000)
     again.moved("t-0", 12, 12, 9_500)
     again.advanced("t-1", 50, 9_600)

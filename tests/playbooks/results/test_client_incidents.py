@@ -64,7 +64,7 @@ FEWER = {"producers.plain.rate": "20/s", "producers.idempotent.rate": "20/s", "s
 
 
 @seeds
-def test_with_acks_0_what_is_sent_to_a_dark_machine_is_nowhere_and_no_error_tells(seed: int) -> None:
+def test_with_acks_0_what_is_sent_to_a_dark_machine_is_nowhere_and_no_error_reports(seed: int) -> None:
     incident = Thin("acks-0-leader-crash", seed)
     result = incident.finish()
     clicks = producer(result, "clicks")

@@ -30,7 +30,7 @@ def test_what_a_version_is_known_for_is_no_surprise() -> None:
     assert all(each.known for each in told)
 
 
-def test_each_key_is_told_once_and_in_order() -> None:
+def test_each_key_is_reported_once_and_in_order() -> None:
     told = _failure_keys("unclean-election")
     assert [each.key for each in told] == list(dict.fromkeys(each.key for each in told))
     assert [KINDS.index(each.kind) for each in told] == sorted(KINDS.index(each.kind) for each in told)

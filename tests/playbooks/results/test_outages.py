@@ -26,7 +26,7 @@ from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import changed, load, loads
 from playbooks.results.client_stats import ClientStats
-from playbooks.results.outages import SPANS_KEPT, Availability, Unavailable, outage_texts, unavailability_of
+from playbooks.results.outages import SPANS_KEPT, Availability, Unavailability, outage_texts, unavailability_of
 from tests.spark_report import twins
 from tests.spark_report.random_sessions import BOUNDS, random_session
 from tests.support.breadth import sample_count
@@ -35,12 +35,12 @@ from tests.support.sessions import Row, event, numbered
 SECOND = 1_000_000
 
 
-def entered(rows: list[Row], end_us: int, cut: int = -1, bounds: Mapping[str, int] = BOUNDS) -> Unavailable:
+def entered(rows: list[Row], end_us: int, cut: int = -1, bounds: Mapping[str, int] = BOUNDS) -> Unavailability:
     """What the rows amount to; at ``cut`` the books are saved and loaded on the way."""
     books = Availability(bounds)
     for place, row in enumerate(rows):
         if place == cut:
-            books = Availability.loaded(books.save())
+            books = Availability.from_saved(books.save())
         books.process_events([SimpleNamespace(**row)])
     return unavailability_of(books, ClientStats(), seen(end_us))
 
@@ -312,7 +312,7 @@ def test_a_deleted_partition_is_missed_by_nobody_and_begins_anew_under_the_same_
 
 
 @pytest.mark.parametrize(("ended", "back"), [("node_down", "node_up"), ("node_paused", "node_resumed")])
-def test_who_is_started_again_leads_nothing_until_it_is_told_to(ended: str, back: str) -> None:
+def test_who_is_started_again_leads_nothing_until_it_is_instructed_to(ended: str, back: str) -> None:
     detail = {"detail": "crash"} if ended == "node_down" else {}
     rows = numbered([
         event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=0),

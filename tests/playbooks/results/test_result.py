@@ -33,7 +33,7 @@ SHAPE: dict[str, Any] = {
     "ledger": dict.fromkeys(
         (
             *("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost"),
-            *("duplicates", "reordered", "undone", "leaked", "unknown_written"),
+            *("duplicates", "reordered", "acked_aborted", "aborted_committed", "unknown_written"),
         ),
         INT,
     ),
@@ -218,7 +218,7 @@ def test_what_is_gathered_comes_back_whole() -> None:
     assert len(found.losses) == 1
     assert found.violations
     assert found.clients.producers
-    again = CollectedEvents.loaded(found.save())
+    again = CollectedEvents.from_saved(found.save())
     assert (again.losses, again.violations, again.refused) == (found.losses, found.violations, found.refused)
     assert again.save() == found.save()
 

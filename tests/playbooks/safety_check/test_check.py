@@ -77,9 +77,9 @@ def asked(
 
 
 def of(
-    standing: StartPoint, text: str, seeds: tuple[int, ...] = SEEDS, workers: int = 1, horizon_us: int = SHORT
+    start: StartPoint, text: str, seeds: tuple[int, ...] = SEEDS, workers: int = 1, horizon_us: int = SHORT
 ) -> SafetyCheckResult:
-    return ask(standing, prepare(standing, text, horizon_us=horizon_us), seeds=seeds, workers=workers)
+    return ask(start, prepare(start, text, horizon_us=horizon_us), seeds=seeds, workers=workers)
 
 
 # -- rolling restarts -----------------------------------------------------------------------------------------------
@@ -320,7 +320,7 @@ def _keeps_the_steps(patch: pytest.MonkeyPatch) -> None:
     go = ForkSimulator._go
 
     def on(self: ForkSimulator, steps: tuple[Step, ...], *rest: int) -> Future:
-        return go(self, (*steps, *(self.standing.rest() if steps else ())), *rest)
+        return go(self, (*steps, *(self.start_point.rest() if steps else ())), *rest)
 
     patch.setattr(ForkSimulator, "_go", on)
 
@@ -487,7 +487,7 @@ def test_beyond_its_end_a_playbook_is_not_asked_about(snapshot: SnapshotAssertio
     assert str(caught.value) == snapshot
 
 
-def test_what_no_instant_could_mean_is_refused_before_going_there() -> None:
+def test_what_no_point_in_time_could_mean_is_refused_before_going_there() -> None:
     playbook = timed()
     for text in ("restrt broker(1)", "restart broker(7)", "crash broker(1) for banana", "when nonsense() heal"):
         with pytest.raises(PlaybookError):

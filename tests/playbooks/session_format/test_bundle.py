@@ -230,7 +230,7 @@ HARM: dict[str, tuple[Callable[[Members], Members], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("harm", HARM)
-def test_a_bundle_made_to_do_harm_is_refused_with_one_clear_error(
+def test_a_malicious_bundle_is_refused_with_one_clear_error(
     recorded: Path, bundle: Path, tmp_path: Path, harm: str, snapshot: SnapshotAssertion
 ) -> None:
     make, code = HARM[harm]

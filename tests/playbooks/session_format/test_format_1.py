@@ -110,6 +110,19 @@ def test_what_is_not_as_it_should_be_stays_as_it_is() -> None:
     }
 
 
+def test_names_in_the_result_are_those_of_today() -> None:
+    recorded = {
+        "ledger": {"undone": 1, "leaked": 2},
+        "findings": [{"kind": "undone"}, {"kind": "leaked"}, {"kind": "lost"}, {"kind": []}],
+        "overdue": [{"property": "parked-requests"}],
+    }
+    assert format_1.current_result(recorded) == {
+        "ledger": {"acked_aborted": 1, "aborted_committed": 2},
+        "findings": [{"kind": "acked-aborted"}, {"kind": "aborted-committed"}, {"kind": "lost"}, {"kind": []}],
+        "liveness_violations": [{"property": "delayed-requests"}],
+    }
+
+
 def test_kinds_of_the_manifest_are_counted_under_their_names_of_today(session: Path) -> None:
     path = session / session_files.MANIFEST
     manifest = json.loads(path.read_text())
@@ -123,6 +136,8 @@ def test_kinds_of_the_manifest_are_counted_under_their_names_of_today(session: P
 
 def test_a_key_of_a_failure_may_have_its_earlier_name() -> None:
     assert current_key("overdue:isr-rejoined") == "liveness:isr-rejoined"
+    assert current_key("overdue:parked-requests") == "liveness:delayed-requests"
+    assert current_key("finding:undone/*") == "finding:acked-aborted/*"
     assert current_key("violation:overdue:x") == "violation:overdue:x"
 
 

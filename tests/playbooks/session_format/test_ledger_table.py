@@ -48,7 +48,7 @@ def test_what_goes_with_its_topic_was_deleted_on_purpose(tmp_path: Path) -> None
     assert {row.location for row in table if row.outcome == "acked"} == {"deleted"}
 
 
-class Standing:
+class FakeLedger:
     """What is found of one client at the end of a session: the first record is in the log, and nobody was told."""
 
     def acknowledged(self) -> list[RecordRange]:
@@ -70,6 +70,6 @@ def test_records_that_ended_without_a_number_are_counted_together() -> None:
     )
 
 
-def test_one_record_that_nobody_was_told_of_is_where_it_stands() -> None:
-    (row,) = rows([RecordsSent(1, "shop", "orders-0", 0, 1, -1)], cast("RecordLocations", Standing()))
+def test_one_record_that_nobody_was_notified_of_is_where_it_stands() -> None:
+    (row,) = rows([RecordsSent(1, "shop", "orders-0", 0, 1, -1)], cast("RecordLocations", FakeLedger()))
     assert (row.outcome, row.sequence, row.records, row.location) == ("sent", 0, 1, "held")

@@ -108,7 +108,7 @@ def test_what_an_operation_makes_can_be_asked_about(snapshot: SnapshotAssertion)
     assert lab.ask("leader(more-0)") in (1, 2, 3)
 
 
-def test_expecting_tells_what_was_found(snapshot: SnapshotAssertion) -> None:
+def test_expecting_reports_what_was_found(snapshot: SnapshotAssertion) -> None:
     lab = SimulatedCluster().run(until="1s")
     assert lab.expect("acked() > 0") is lab
     with pytest.raises(AssertionError) as caught:
@@ -128,7 +128,7 @@ def test_it_knows_the_names_that_a_reader_knows(text: str | None, monkeypatch: p
     assert facts_of(playbook.spec) == seen[0].facts
 
 
-class Thing:
+class Unwritable:
     """What no playbook can hold."""
 
     def __repr__(self) -> str:
@@ -143,14 +143,14 @@ BAD: dict[str, Callable[[], Any]] = {
     "a playbook and a part": lambda: SimulatedCluster("leader-crash", kafka="3.9"),
     "a setting that leads nowhere": lambda: SimulatedCluster("leader-crash", settings={"a.b": "1"}),
     "a key of a topic": lambda: SimulatedCluster(topics={"a": {"partition": 1}}),
-    "a topic without a mapping": lambda: SimulatedCluster(topics={"a": Thing()}),
+    "a topic without a mapping": lambda: SimulatedCluster(topics={"a": Unwritable()}),
     "topics in a text": lambda: SimulatedCluster(topics="orders"),
-    "an object in the configuration": lambda: SimulatedCluster(config={"a": Thing()}),
+    "an object in the configuration": lambda: SimulatedCluster(config={"a": Unwritable()}),
     "a fault that there is not": lambda: SimulatedCluster().inject("crush", target="all"),
     "a partition that there is not": lambda: SimulatedCluster().inject("crash", target="leader(x-0)"),
     "a duration without a unit": lambda: SimulatedCluster().inject("crash", target="all", for_="3"),
     "a key of a playbook's step": lambda: SimulatedCluster().inject("crash", target="all", at="3s"),
-    "an object in a fault": lambda: SimulatedCluster().inject("lag", target="broker(1)", extra=Thing()),
+    "an object in a fault": lambda: SimulatedCluster().inject("lag", target="broker(1)", extra=Unwritable()),
     "a restart of what is up": lambda: SimulatedCluster().inject("restart", target="broker(1)"),
     "healing what there is not": lambda: SimulatedCluster().heal("crush"),
     "an operation that there is not": lambda: SimulatedCluster().admin("elect", partition="orders-0"),

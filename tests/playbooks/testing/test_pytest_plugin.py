@@ -84,7 +84,7 @@ def test_a_playbook_that_passes_is_a_test_that_passes(inside: Any) -> None:
     done.stdout.fnmatch_lines(["a.floodmark.yaml::a PASSED*"])
 
 
-def test_a_failure_tells_what_why_and_how_to_see_it_again(
+def test_a_failure_reports_what_why_and_how_to_see_it_again(
     inside: Any, pytester: pytest.Pytester, snapshot: SnapshotAssertion
 ) -> None:
     done = inside("--floodmark-sessions", "kept", lost__floodmark__yaml=LOSES)
@@ -169,7 +169,7 @@ def test_bad_options_are_usage_errors(inside: Any, options: tuple[str, ...], sna
     assert lines_of(done, options[0]) == snapshot
 
 
-def test_a_setting_that_leads_nowhere_is_told_with_the_file(inside: Any, snapshot: SnapshotAssertion) -> None:
+def test_a_setting_that_leads_nowhere_is_reported_with_the_file(inside: Any, snapshot: SnapshotAssertion) -> None:
     done = inside("--floodmark-set", "producers.nobody.rate=1/s", a__floodmark__yaml=PLAYBOOK)
     done.assert_outcomes(errors=1)
     (told,) = lines_of(done, "nobody")

@@ -195,7 +195,7 @@ def test_a_session_that_was_taken_over_branches_too_and_taking_over_is_undone(sn
     assert branches.current.live.board.active() != ()
 
 
-def test_what_is_undone_again_is_there_already_unless_it_went_on():
+def test_what_is_undone_again_is_there_already_unless_it_continued():
     branches = lived()
     branches.undo()
     grown(branches)
@@ -283,7 +283,7 @@ def test_a_branch_whose_process_died_can_be_recovered(tmp_path):
     assert session_files.read_manifest(path).branch.letter == "B"
 
 
-def test_a_disk_that_takes_no_more_is_told_and_leaves_the_session_alone(tmp_path, snapshot):
+def test_a_disk_that_takes_no_more_is_reported_and_leaves_the_session_alone(tmp_path, snapshot):
     branches = lived(tmp_path)
     branches.current.recorder.parent = tmp_path / "gone" / "file"
     (tmp_path / "gone").write_text("")

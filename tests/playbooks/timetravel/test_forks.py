@@ -175,7 +175,7 @@ def test_keyframes_stay_few_however_long_it_is() -> None:
 
 
 @pytest.mark.parametrize(("executed", "code"), [(-1, "before_the_start"), (1 << 40, "after_the_end")])
-def test_an_instant_that_never_was_is_refused(executed: int, code: str, snapshot: SnapshotAssertion) -> None:
+def test_a_time_outside_of_the_session_is_refused(executed: int, code: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ForkError) as caught:
         timed_forks().at_event(executed)
     assert caught.value.code == code

@@ -108,7 +108,7 @@ def seen(looking: HistoryView) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize("opened", [False, True])
-def test_logs_records_and_books_are_those_of_the_instant(plain: Path, *, opened: bool) -> None:
+def test_logs_records_and_statistics_are_those_of_the_time(plain: Path, *, opened: bool) -> None:
     session = Session.start(LIVE, open_ended=True)
     looking = HistoryView(ReopenedSession(read_session(plain)) if opened else session)
     if opened:
@@ -177,7 +177,7 @@ def test_nothing_lies_before_the_beginning_and_the_present_is_the_end() -> None:
     assert not looking.in_past
 
 
-def test_events_of_the_past_are_told_once_and_in_order_as_it_is_played() -> None:
+def test_events_of_the_past_are_reported_once_and_in_order_as_it_is_played() -> None:
     looking = HistoryView(Session.start(LIVE, open_ended=True))
     lived(looking, looks=False)
     everything = looking.drain()

@@ -192,7 +192,7 @@ def test_the_past_runs_on_to_the_same_end(first: int) -> None:
     assert past.finish().expectations == timeline.finish().expectations
 
 
-def test_another_deed_in_the_past_changes_nothing_of_the_present() -> None:
+def test_another_action_in_the_past_changes_nothing_of_the_present() -> None:
     timeline = lived()
     before = state(timeline.session)
     past = timeline.seek_time(2 * SECOND)
@@ -279,7 +279,7 @@ def test_the_bytes_counted_are_the_bytes_held() -> None:
 
 
 @pytest.mark.parametrize(("at_us", "executed"), [(-1, -1), (20_000_001, 1 << 40)])
-def test_an_instant_that_never_was_is_refused(at_us: int, executed: int, snapshot: SnapshotAssertion) -> None:
+def test_a_time_outside_of_the_session_is_refused(at_us: int, executed: int, snapshot: SnapshotAssertion) -> None:
     timeline = lived()
     with pytest.raises(TimelineError) as time:
         timeline.seek_time(at_us)
@@ -314,7 +314,7 @@ def test_small_slices_make_the_same_keyframes(playbook: Playbook) -> None:
 
 
 @pytest.mark.parametrize("slices", [(1_300_000, 0), (SECOND, 77), (FOREVER, 1)])
-def test_from_an_instant_on_the_past_goes_as_it_went_up_to_the_present(slices: tuple[int, int]) -> None:
+def test_from_an_time_on_the_past_goes_as_it_went_up_to_the_present(slices: tuple[int, int]) -> None:
     timeline = lived()
     kept, present = timeline.kept, state(timeline.session)
     for first in (13_500_000, 2_500_000) if slices[1] != 1 else (14_900_000,):
@@ -346,7 +346,7 @@ def test_after_an_event_what_the_operator_did_then_comes_again() -> None:
     assert [fault.name for fault in past.board.active()] == ["lag"]
 
 
-def test_nothing_goes_on_before_an_instant_was_sought(snapshot: SnapshotAssertion) -> None:
+def test_nothing_continues_before_an_time_was_sought(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(TimelineError) as caught:
         lived().continue_past(LIVE_END)
     assert caught.value.code == "nothing_sought"

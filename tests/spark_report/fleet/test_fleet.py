@@ -20,7 +20,7 @@ from spark_report.fleet.render import (
 )
 from spark_report.fleet.sources import RUNS
 from spark_report.fleet.tables import MEANINGS, TABLES
-from spark_report.input.sessions import SetAside
+from spark_report.input.sessions import SkippedDirectory
 from tests.spark_report import fleet_twins as twins
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def test_a_share_has_three_figures_at_most(value: float, told: str) -> None:
 @pytest.mark.parametrize("beyond", [0, 3])
 def test_of_much_that_is_set_aside_the_first_is_shown(beyond: int) -> None:
     def told(most: int) -> FleetModel:
-        aside = tuple(SetAside(Path(f"/s/{place}"), f"set-{place} is torn") for place in range(most + beyond))
+        aside = tuple(SkippedDirectory(Path(f"/s/{place}"), f"set-{place} is torn") for place in range(most + beyond))
         return FleetModel((), "", {}, {}, {name: [] for name in TABLES}, aside)
 
     page = html_page(told(HTML_MOST_ROWS))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from playbooks.session_format import session_files
-from spark_report.input.frames import placed
+from spark_report.input.frames import replica_assignments
 from spark_report.input.sessions import check_session
 from spark_report.tables.queries import availability, timeline
 from tests.spark_report.conftest import MakeFrame, told
@@ -46,7 +46,7 @@ def test_replicas_are_those_that_took_it_up_or_that_it_was_made_with(
     assert not isinstance(session, session_files.LayoutError)
     name = session.session_id
     read, over = events([{**row, "session_id": name} for row in ROWS]), ends(**{name: (20, 20)})
-    known = placed(read, [session])
+    known = replica_assignments(read, [session])
     begun = {row["partition"]: row["replicas"] for row in known.begun.to_pylist()}
     every = {row["partition"]: (row["replicas"], row["min_isr"]) for row in known.all.to_pylist()}
     assert begun[OWN] == [2, 1, 3]
@@ -82,7 +82,7 @@ def test_a_partition_that_is_added_needs_as_many_in_sync_as_its_topic(
     assert not isinstance(session, session_files.LayoutError)
     name = session.session_id
     read, over = events([{**row, "session_id": name} for row in ADD]), ends(**{name: (20, 20)})
-    known = placed(read, [session])
+    known = replica_assignments(read, [session])
     [added] = [row for row in known.all.to_pylist() if row["partition"] == ADDED]
     assert (added["min_isr"], added["default_min_isr"]) == (2, session.start.topics[0].default_min_isr)
     states = timeline.partition_states(

@@ -69,7 +69,7 @@ class TestIncomplete:
         assert found.source == "jsonl"
         assert re.sub(r"\d{3,}", "N", masked_text(found.problems[0], session=session)) == snapshot
 
-    def test_a_result_changed_afterwards_is_told(self, session: Path, snapshot: SnapshotAssertion) -> None:
+    def test_a_result_changed_afterwards_is_reported(self, session: Path, snapshot: SnapshotAssertion) -> None:
         edit(session / session_files.RESULT, verdict="pass")
         assert [masked_text(each, session=session) for each in check_session(session).problems] == snapshot
 

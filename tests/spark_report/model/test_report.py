@@ -115,7 +115,7 @@ def test_causes_come_first_and_once(tmp_path: Path, snapshot: SnapshotAssertion)
     assert sentences(one)[:2] == snapshot
 
 
-def test_the_worst_outage_is_told_with_its_beginning_and_end(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_the_worst_outage_is_reported_with_its_beginning_and_end(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     spans = [
         {**SPAN, "scope": "partition", "partition": name, "client": "", "acks": None, "duration_us": length}
         for name, length in (("orders-0", 1_000), ("orders-1", 700), ("orders-1", 800))
@@ -132,7 +132,7 @@ def test_several_sessions_are_counted_by_verdict(tmp_path: Path, snapshot: Snaps
 
 
 @pytest.mark.slow
-def test_the_story_tells_who_took_over_as_controller(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_the_story_reports_who_took_over_as_controller(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     row = {"seq": 3, "broker": -1, "leader_epoch": 2}
     changes = [{**row, "at_us": at, "node": f"controller {1000 + at}"} for at in range(1, 6)]
     rows = {"one": changes[:1], "many": changes, "none": []}

@@ -97,7 +97,7 @@ def test_settings_that_end_alike_are_one_or_named_in_full(recorded: SessionInput
     assert words(apart)[2] == f"{ACKS}=1, {pay}=0"
 
 
-def test_seeds_tell_them_apart_too(recorded: SessionInput) -> None:
+def test_seeds_show_them_apart_too(recorded: SessionInput) -> None:
     one, other = cells(recorded, {}, {})
     other = replace(other, start=replace(other.start, seed=8))
     assert [own[-1].text for own in differing_settings([one, other]).values()] == [f"seed={one.start.seed}", "seed=8"]

@@ -83,7 +83,7 @@ class TestComparison:
         assert bool(regressions([first, second])) == (judged == "regression")
 
     @pytest.mark.slow
-    def test_the_baseline_is_told_first_and_regressions_are_named(
+    def test_the_baseline_is_reported_first_and_regressions_are_named(
         self, tmp_path: Path, snapshot: SnapshotAssertion
     ) -> None:
         told = with_counts(story(tmp_path, sessions=2), {"acked_lost": 0}, {"acked_lost": 7})

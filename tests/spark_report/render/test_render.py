@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from spark_report.input.sessions import SetAside
+from spark_report.input.sessions import SkippedDirectory
 from spark_report.model.comparison import all_tables
 from spark_report.render import charts, client_tables, html, output, sections, tables, text
 from spark_report.spark.errors import ReportError
@@ -165,7 +165,7 @@ class TestPage:
         text.show_in_terminal(Console(file=stream, width=100), replace(told, sessions=(one,)))
         assert [line for line in stream.getvalue().splitlines() if "damaged:" in line] == snapshot
 
-    def test_of_very_many_sessions_the_worst_are_told(self, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    def test_of_very_many_sessions_the_worst_are_reported(self, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         text = html.html_page(story(tmp_path, sessions=sections.MOST_SESSIONS + 2))
         assert text.count('class="session"') == sections.MOST_SESSIONS
         (rest,) = re.findall(r"<p[^>]*>(.*\b2 more .*?)</p>", text)
@@ -199,7 +199,7 @@ class TestPage:
         )  # fmt: skip
         one = told.sessions[0]
         one = replace(one, recorded=replace(one.recorded, end_us=many * second))
-        aside = tuple(SetAside(tmp_path / f"{place}", f"{place}: not found") for place in range(many))
+        aside = tuple(SkippedDirectory(tmp_path / f"{place}", f"{place}: not found") for place in range(many))
         page = html.html_page(replace(told, sessions=(one,), set_aside=aside))
         assert len(page.encode()) <= html.MOST_BYTES
         assert "p-2 over time" in page

@@ -22,14 +22,14 @@ from playbooks.session_format import session_files
 from spark_report import __main__ as command
 from spark_report.fleet.sources import identify_sources, runs_of
 from spark_report.input.frames import read_events, read_final_reads, read_ledgers
-from spark_report.input.sessions import ARROW_TYPES, LEDGER, SessionInput, SetAside, collect_sessions
+from spark_report.input.sessions import ARROW_TYPES, LEDGER, SessionInput, SkippedDirectory, collect_sessions
 from spark_report.job import local_directory, run
 from spark_report.spark import hadoop_fs
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import Address, AnyPath, HadoopPath, parse_path, resolve_remote
-from spark_report.spark.session import Started
+from spark_report.spark.session import RunningSpark
 from tests.spark_report.campaigns.test_campaigns import grid_at, plan_at
-from tests.spark_report.conftest import Known, tables_of
+from tests.spark_report.conftest import ReportedSessions, tables_of
 from tests.support.sessions import Row, leader_crash, reseal, tear, write_session
 from tests.support.wording import masked_text
 
@@ -48,7 +48,7 @@ def behind(spark: "SparkSession") -> Behind:
 
     def mount(name: str, directory: Path) -> HadoopPath:
         spark.conf.set(MOUNT.format(name), directory.as_uri())
-        (path,) = resolve_remote(Started(spark, "given", None), [Address(f"viewfs://{name}/there")])
+        (path,) = resolve_remote(RunningSpark(spark, "given", None), [Address(f"viewfs://{name}/there")])
         assert isinstance(path, HadoopPath)
         return path
 
@@ -112,7 +112,7 @@ def test_all_kinds_of_sessions_are_seen_as_on_a_disk(
     assert [told(each, there, parent) for each in found] == [told(each, parent) for each in here]
     reasons = [each.reason.replace(str(parent), str(there)) for each in aside_here]
     assert [each.reason for each in aside] == reasons
-    places: list[SessionInput | SetAside] = [*found, *aside]
+    places: list[SessionInput | SkippedDirectory] = [*found, *aside]
     assert {type(each.path) for each in places} == {HadoopPath}
     assert [each.ledger is not None for each in found] == [each.session_id == "a" for each in found]
 
@@ -137,7 +137,7 @@ def test_their_rows_are_those_on_a_disk(behind: Behind, spark: "SparkSession", t
 @pytest.mark.evening
 @pytest.mark.spark
 def test_a_report_over_them_has_the_tables_of_those_on_a_disk(
-    spark: "SparkSession", known: Known, tmp_path: Path
+    spark: "SparkSession", known: ReportedSessions, tmp_path: Path
 ) -> None:
     """A directory that holds sessions, a session, one that is on a disk, and what cannot be read."""
     (tmp_path / "some").mkdir()
@@ -176,7 +176,7 @@ def test_a_fleet_of_them_has_the_tables_of_those_on_a_disk(spark: "SparkSession"
             run_campaign(campaign, work, 4, workers=1)
             write_plan(folder, work)
         spark.conf.set(f"fs.viewfs.mounttable.fleets.link./{kind}", folder.as_uri())
-    there = resolve_remote(Started(spark, "given", None), [Address(f"viewfs://fleets/{kind}") for kind in kinds])
+    there = resolve_remote(RunningSpark(spark, "given", None), [Address(f"viewfs://fleets/{kind}") for kind in kinds])
     roots = (str(tmp_path), "viewfs://fleets")
     here = fleets(spark, [tmp_path / kind for kind in kinds], roots)
     found = fleets(spark, there, roots)

@@ -91,7 +91,7 @@ class TestUse:
             make(home, environment, b"other")
         assert jvm.usable_cache(environment) is None
 
-    def test_the_jvm_is_told_of_it_with_the_collector_it_was_made_with(self, tmp_path: Path) -> None:
+    def test_the_jvm_learns_of_it_with_the_collector_it_was_made_with(self, tmp_path: Path) -> None:
         warm = jvm.Java(tmp_path, 25, "PATH", tmp_path / "a b.aot")
         told = session._settings(None, 2_999_999, tmp_path, session.cache_options(warm, None))
         options = told["spark.driver.extraJavaOptions"]
@@ -140,7 +140,7 @@ class TestPlace:
 
 
 class TestCommand:
-    def test_status_tells_what_there_is_and_clear_removes_it(
+    def test_status_reports_what_there_is_and_clear_removes_it(
         self,
         tmp_path: Path,
         environment: dict[str, str],

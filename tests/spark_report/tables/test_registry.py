@@ -44,6 +44,6 @@ def test_a_column_has_one_type_in_all_tables() -> None:
     assert kinds["availability"] == {pa.float64()}
 
 
-def test_all_tables_are_told_by_session_and_times_have_a_unit() -> None:
+def test_all_tables_are_reported_by_session_and_times_have_a_unit() -> None:
     assert all(table.columns[0] == "session_id" for table in TABLES.values())
     assert all(COLUMNS[name].unit == "µs" for name in COLUMNS if name.endswith("_us"))

@@ -52,8 +52,8 @@ def batched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Session, Recorded
     return recorded(tmp_path_factory.mktemp("batched"))
 
 
-def disagreements(events: list[Event], said: SessionClaims) -> set[tuple[str, str]]:
-    rows = anomaly_recount.of_events(events, said)
+def disagreements(events: list[Event], claims: SessionClaims) -> set[tuple[str, str]]:
+    rows = anomaly_recount.of_events(events, claims)
     return {(row["source"], row["name"].split(" ")[0]) for row in rows if row["finding"] == "disagreements"}
 
 
@@ -148,9 +148,9 @@ def library(name: str, parent: Path) -> Recorded:
     return of_directory(Path(session.finish().session))
 
 
-def claiming(said: SessionClaims, name: str, number: int) -> SessionClaims:
+def claiming(claims: SessionClaims, name: str, number: int) -> SessionClaims:
     """With one number of the result, and all of its books, alone."""
-    return said._replace(claims=said.claims._replace(numbers={name: number}), anomalies=None)
+    return claims._replace(claims=claims.claims._replace(numbers={name: number}), anomalies=None)
 
 
 @pytest.fixture(scope="module")

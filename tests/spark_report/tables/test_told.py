@@ -12,7 +12,7 @@ from spark_report.tables import compute
 from tests.support.sessions import leader_crash, write_session
 
 
-def test_only_what_is_whole_is_told(tmp_path: Path) -> None:
+def test_only_what_is_whole_is_reported(tmp_path: Path) -> None:
     session = check_session(write_session(tmp_path, leader_crash(), session_id="a"))
     good = {"anomaly": "duplicate", "count": 2, "legal": False, "reason": ""}
     strange = [7, {"anomaly": 3, "count": 1, "legal": True}, {"anomaly": "x", "count": "many", "legal": True}, good]

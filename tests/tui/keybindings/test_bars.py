@@ -90,7 +90,7 @@ def test_words_are_longer_where_there_is_room():
     assert "under-repl" in str(bar(view, 160))
 
 
-def test_a_number_too_great_for_its_field_is_told_as_more():
+def test_a_number_too_great_for_its_field_is_reported_as_more():
     view = grown(fake_views.view())
     told = "".join(text for text, _role in bar(view, 120).fields)
     assert "urp 9+ " in told

@@ -103,7 +103,7 @@ def test_one_key_declared_twice_is_named_with_both_of_its_actions():
         without_conflicts({"timeline_span": ("p",)}, twice)
 
 
-def test_a_mode_that_hides_a_key_of_the_main_screen_is_told_where_the_user_did_it(snapshot):
+def test_a_mode_that_hides_a_key_of_the_main_screen_is_reported_where_the_user_did_it(snapshot):
     assert hidden({}) == []
     ((changed, words),) = hidden({"timeline_span": ("f",)})
     assert changed == "timeline_span"
@@ -117,7 +117,7 @@ def read(folder, text):
     return read_settings(path)
 
 
-def test_a_file_gives_keys_to_places_keeps_the_way_out_and_tells_what_is_hidden(tmp_path, snapshot):
+def test_a_file_gives_keys_to_places_keeps_the_way_out_and_reports_what_is_hidden(tmp_path, snapshot):
     found = read(tmp_path, '[keys]\ntimeline_span = "f"\nrecord_out = "f4"\n')
     assert found.problems == ()
     assert found.settings.keys == {"timeline_span": ("f",), "record_out": ("f4", "escape")}
@@ -135,8 +135,8 @@ def test_what_is_typed_somewhere_is_no_key_there(tmp_path, key, snapshot):
 @asynccontextmanager
 async def with_keys(**wanted):
     clock = StepClock()
-    bridge = SessionController(fake_views.session(orders=2, payments=1), clock)
-    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=Settings(keys=wanted))
+    session_controller = SessionController(fake_views.session(orders=2, payments=1), clock)
+    app = FloodmarkApp(session_controller, playbook="sandbox", seed=7, settings=Settings(keys=wanted))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         driver = Driver(pilot, app, clock)
@@ -182,7 +182,7 @@ async def test_the_letters_of_a_sheet_can_be_others():
         assert " 1 " in driver.text()
         await driver.press("1")
         await driver.frames(1)
-        assert [each.name for each in driver.bridge.view.faults] == ["crash"]
+        assert [each.name for each in driver.session_controller.view.faults] == ["crash"]
 
 
 @pytest.mark.slow

@@ -23,14 +23,14 @@ ACTING = {"2": "log", "3": "clients", "4": "timeline"}
 
 
 def struck(driver):
-    return [(each.name, each.target) for each in driver.bridge.view.faults]
+    return [(each.name, each.target) for each in driver.session_controller.view.faults]
 
 
 async def grown(driver):
     """Frames until the branch has come."""
     await driver.frames(1)
     for _ in range(300):
-        if driver.bridge.growing is None and not isinstance(driver.app.screen, GrowingScreen):
+        if driver.session_controller.growing is None and not isinstance(driver.app.screen, GrowingScreen):
             return
         await driver.frames(1)
     raise AssertionError("the branch did not come")
@@ -39,11 +39,11 @@ async def grown(driver):
 async def at_the_crash(driver):
     """The timeline with the mark of a crash selected, three seconds after it."""
     await driver.seconds(2)
-    driver.bridge.act(Action("inject", "crash", "broker(2)"))
+    driver.session_controller.act(Action("inject", "crash", "broker(2)"))
     await driver.seconds(3)
     await driver.press("4")
     screen = driver.app.screen
-    mark = driver.bridge.tape.lanes["faults"].after(1_900_000)
+    mark = driver.session_controller.tape.lanes["faults"].after(1_900_000)
     screen.selected = ("faults", mark)
     screen.present()
     return screen, mark
@@ -53,7 +53,7 @@ async def at_the_crash(driver):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
-async def test_in_the_log_a_fault_strikes_the_broker_of_the_replica_under_the_cursor(size):
+async def test_in_the_log_a_fault_affects_the_broker_of_the_replica_under_the_cursor(size):
     async with driving(size) as driver:
         await driver.seconds(1)
         await driver.press("2", "down", "f")
@@ -85,10 +85,10 @@ async def test_in_the_log_operations_are_for_its_partition_and_replica():
         kind, name = driver.sheet()
         assert (kind, name.split(", ")[0]) == ("operations", "orders-1")
         await driver.press("m")
-        assert driver.bridge.view.operations or driver.toasts()
+        assert driver.session_controller.view.operations or driver.toasts()
 
 
-async def test_a_typed_line_in_the_log_strikes_what_is_selected_there():
+async def test_a_typed_line_in_the_log_affects_what_is_selected_there():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("2", "down", "colon", *"crash", "enter")
@@ -129,7 +129,7 @@ async def test_without_any_partition_the_log_says_that_nothing_is_selected(snaps
 # -- clients --------------------------------------------------------------------------------------------------------
 
 
-async def test_among_clients_a_fault_strikes_the_producer_the_member_or_the_whole_group():
+async def test_among_clients_a_fault_affects_the_producer_the_member_or_the_whole_group():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("3", "f")
@@ -176,7 +176,7 @@ async def test_operations_among_clients_are_for_the_topic_of_the_client():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("3", "down", "a")
-        producer = driver.bridge.view.producers[1]
+        producer = driver.session_controller.view.producers[1]
         assert driver.sheet() == ("operations", f"{producer.topic}-0, b1")
 
 
@@ -194,12 +194,12 @@ async def test_a_fault_at_a_mark_goes_there_first_and_begins_a_branch():
     async with driving() as driver:
         screen, mark = await at_the_crash(driver)
         await driver.press("f")
-        assert driver.bridge.view.now_us == mark
+        assert driver.session_controller.view.now_us == mark
         assert driver.sheet() == ("faults", "b2")
         await driver.press("r")
         await grown(driver)
-        assert len(driver.bridge.branches) == 2
-        assert driver.bridge.view.now_us == mark
+        assert len(driver.session_controller.branches) == 2
+        assert driver.session_controller.view.now_us == mark
         assert screen.selected is None
         assert driver.app.screen is screen
 
@@ -209,8 +209,8 @@ async def test_undo_at_a_mark_is_a_branch_without_what_was_done_there():
         _screen, mark = await at_the_crash(driver)
         await driver.press("u")
         await grown(driver)
-        assert driver.bridge.branches.current.letter == "B"
-        assert driver.bridge.view.now_us <= mark
+        assert driver.session_controller.branches.current.letter == "B"
+        assert driver.session_controller.view.now_us <= mark
         assert struck(driver) == []
 
 
@@ -222,19 +222,19 @@ async def test_what_if_and_bookmarks_are_about_the_mark():
         assert screen.selected is not None
         await driver.press("w")
         await grown(driver)
-        assert driver.bridge.branches.current.left_us == mark
+        assert driver.session_controller.branches.current.left_us == mark
 
 
-async def test_a_typed_fault_at_a_mark_strikes_in_its_past():
+async def test_a_typed_fault_at_a_mark_affects_in_its_past():
     async with driving() as driver:
         _screen, mark = await at_the_crash(driver)
         await driver.press("colon", *"crash b1", "enter")
         await grown(driver)
-        assert driver.bridge.branches.current.left_us == mark
+        assert driver.session_controller.branches.current.left_us == mark
         assert isinstance(driver.app.screen, ModeScreen)
 
 
-async def test_without_a_mark_it_is_about_the_instant_on_the_screen_and_says_so(snapshot):
+async def test_without_a_mark_it_is_about_the_time_on_the_screen_and_says_so(snapshot):
     async with driving() as driver:
         await driver.seconds(2)
         await driver.press("4", "f")
@@ -242,21 +242,21 @@ async def test_without_a_mark_it_is_about_the_instant_on_the_screen_and_says_so(
         assert driver.sheet() == ("faults", "b1")
         await driver.press("c")
         assert struck(driver) == [("crash", "broker 1")]
-        assert len(driver.bridge.branches) == 1
+        assert len(driver.session_controller.branches) == 1
 
 
 async def test_the_right_button_on_a_mark_opens_the_sheet_there():
     async with driving() as driver:
         screen, mark = await at_the_crash(driver)
         await driver.press("end")
-        stop = stop_at(driver.bridge.tape, "faults", mark, screen.shown().window.unit_us)
+        stop = stop_at(driver.session_controller.tape, "faults", mark, screen.shown().window.unit_us)
         line = next(at for at, row in enumerate(screen.lanes.rows) if row.lane == "faults")
         column = screen.shown().window.column(stop.first_us)
         await driver.pilot.click(
             screen.lanes, offset=(screen.lanes.size.width - screen.lanes.columns + column, line), button=3
         )
         await driver.settle()
-        assert driver.bridge.view.now_us == stop.at_us
+        assert driver.session_controller.view.now_us == stop.at_us
         assert driver.sheet() == ("faults", "b2")
 
 
@@ -279,7 +279,7 @@ async def test_every_key_that_acts_works_in_every_acting_mode(mode):
 
 
 @pytest.mark.parametrize("mode", ACTING)
-async def test_the_help_of_an_acting_mode_tells_what_is_struck(mode, snapshot):
+async def test_the_help_of_an_acting_mode_reports_what_is_affected(mode, snapshot):
     async with driving() as driver:
         await driver.press(mode, "question_mark")
         assert [line for line in driver.shown("#help") if line.startswith("f H")] == snapshot
@@ -324,28 +324,28 @@ async def test_faults_operations_and_lines_work_on_the_pages_of_playbooks_and_of
         assert driver.app.screen is page
 
 
-async def test_where_two_branches_are_compared_the_one_on_the_screen_is_struck():
+async def test_where_two_branches_are_compared_the_one_on_the_screen_is_affected():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("w")
         await grown(driver)
         await driver.seconds(1)
-        driver.main.branches.compare(next(iter(driver.bridge.branches)))
+        driver.main.branches.compare(next(iter(driver.session_controller.branches)))
         await driver.settle()
         await driver.press("f")
-        leader = driver.bridge.view.partitions[0].leader
+        leader = driver.session_controller.view.partitions[0].leader
         assert driver.sheet() == ("faults", f"b{leader}")
         await driver.press("c")
         await grown(driver)
         assert struck(driver) == [("crash", f"broker {leader}")]
-        assert driver.bridge.branches.current.letter == "B"
+        assert driver.session_controller.branches.current.letter == "B"
         await driver.press("question_mark")
         assert driver.shown("#help")[0] == MODES["compare"].title
 
 
 async def test_what_cannot_be_broken_yet_says_so(snapshot):
     async with driving() as driver:
-        driver.bridge.view = replace(driver.bridge.view, brokers=(), controllers=())
+        driver.session_controller.view = replace(driver.session_controller.view, brokers=(), controllers=())
         await driver.press("5", "f", "C")
         assert driver.sheet() is None
         assert driver.toasts()[-2:] == snapshot

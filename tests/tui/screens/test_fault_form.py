@@ -72,37 +72,39 @@ def test_every_field_says_what_it_takes(snapshot):
 
 def waiting(*actions):
     clock = StepClock()
-    bridge = SessionController(Session.start(fake_views.playbook(orders=1, payments=1), open_ended=True), clock)
-    bridge.pause(True)
+    session_controller = SessionController(
+        Session.start(fake_views.playbook(orders=1, payments=1), open_ended=True), clock
+    )
+    session_controller.pause(True)
     for action in actions:
-        bridge.queue(action)
-    return bridge, clock
+        session_controller.queue(action)
+    return session_controller, clock
 
 
 CRASH, LATER = Action("inject", "crash", "broker(1)"), Action("inject", "lag", "broker(2)", for_us=1_000_000)
 
 
-def test_what_waits_is_done_at_the_instant_at_which_time_stood_and_in_order(snapshot):
-    bridge, clock = waiting(CRASH, LATER, CRASH)
+def test_what_waits_is_done_at_the_time_at_which_time_stood_and_in_order(snapshot):
+    session_controller, clock = waiting(CRASH, LATER, CRASH)
     clock.tick(5)
-    bridge.frame()
-    assert (bridge.view.faults, bridge.queued) == ((), (CRASH, LATER, CRASH))
-    bridge.pause(False)
+    session_controller.frame()
+    assert (session_controller.view.faults, session_controller.queued) == ((), (CRASH, LATER, CRASH))
+    session_controller.pause(False)
     clock.tick(0.1)
-    bridge.frame()
-    assert [(each.name, each.since_us) for each in bridge.view.faults] == [("crash", 0), ("lag", 0)]
-    assert [good for _text, good in bridge.queued_results] == [True, True, False]
-    assert [text for text, _good in bridge.queued_results] == snapshot
-    assert bridge.queued == ()
+    session_controller.frame()
+    assert [(each.name, each.since_us) for each in session_controller.view.faults] == [("crash", 0), ("lag", 0)]
+    assert [good for _text, good in session_controller.queued_results] == [True, True, False]
+    assert [text for text, _good in session_controller.queued_results] == snapshot
+    assert session_controller.queued == ()
 
 
 @pytest.mark.parametrize("go_on", ["step", "seek"])
 def test_one_event_on_is_time_going_on_too(go_on):
-    bridge, clock = waiting(CRASH)
-    getattr(bridge, go_on)()
+    session_controller, clock = waiting(CRASH)
+    getattr(session_controller, go_on)()
     clock.tick(0.1)
-    bridge.frame()
-    assert [each.name for each in bridge.view.faults] == ["crash"]
+    session_controller.frame()
+    assert [each.name for each in session_controller.view.faults] == ["crash"]
 
 
 def test_it_comes_to_the_same_as_acting_then():
@@ -116,15 +118,15 @@ def test_it_comes_to_the_same_as_acting_then():
 
 
 def test_nothing_waits_in_the_past(snapshot):
-    bridge, _clock = waiting()
-    while bridge.session.cluster.now_us == 0:
-        bridge.step()
-    bridge.to_time(0)
-    assert bridge.session.in_past
+    session_controller, _clock = waiting()
+    while session_controller.session.cluster.now_us == 0:
+        session_controller.step()
+    session_controller.to_time(0)
+    assert session_controller.session.in_past
     with pytest.raises(FaultError) as caught:
-        bridge.queue(CRASH)
+        session_controller.queue(CRASH)
     assert str(caught.value) == snapshot
-    assert bridge.queued == ()
+    assert session_controller.queued == ()
 
 
 def test_what_waits_is_listed_and_counted(snapshot):
@@ -158,23 +160,23 @@ async def test_the_form(size, golden):
 async def test_a_fault_is_set_up_queued_taken_back_and_injected(snapshot):
     async with driving((80, 24)) as driver:
         await driver.press("f", "space")
-        assert driver.bridge.queued == ()
+        assert driver.session_controller.queued == ()
         assert driver.toasts() == snapshot
         await driver.press("escape", "space", "f")
         mark(driver, "gc_pause")
         await driver.press("space", "space", "backspace")
-        assert [each.name for each in driver.bridge.queued] == ["gc_pause"]
+        assert [each.name for each in driver.session_controller.queued] == ["gc_pause"]
         assert "1 WAIT" in driver.text()
         mark(driver, "lag")
         await driver.press("enter", "backspace", "9", "enter")
         assert isinstance(driver.app.screen, FaultForm)
         assert driver.shown("#form-page") == snapshot
         await driver.press("s", "ctrl+n")
-        assert driver.bridge.queued[1] == Action("inject", "lag", "broker(1)", for_us=9_000_000)
+        assert driver.session_controller.queued[1] == Action("inject", "lag", "broker(1)", for_us=9_000_000)
         await driver.press("enter", "down", *["backspace"] * 5, *"1s", "enter")
-        assert [(each.name, each.detail.split()[0]) for each in driver.bridge.view.faults] == [
+        assert [(each.name, each.detail.split()[0]) for each in driver.session_controller.view.faults] == [
             ("lag", "latency=1000000")
         ]
         await driver.press("space")
         await driver.frames(1)
-        assert [each.name for each in driver.bridge.view.faults] == ["lag", "gc_pause", "lag"]
+        assert [each.name for each in driver.session_controller.view.faults] == ["lag", "gc_pause", "lag"]

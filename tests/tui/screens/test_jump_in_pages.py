@@ -7,14 +7,14 @@ from tests.tui.driving import driving
 from tests.tui.viewmodel.test_arranging import label_of
 from tests.tui.viewmodel.timeline.test_timeline import lost, over  # noqa: F401 - fixtures
 from tui.screens.autopsy import AutopsyScreen
-from tui.screens.base import FOCUS, JumpScreen, Reachable
+from tui.screens.base import FOCUS, JumpScreen, OverlayPage
 from tui.screens.time_travel import BranchesScreen
 from tui.settings.schema import OPTIONS
 
 pytestmark = pytest.mark.slow
 
 
-async def test_every_field_of_a_form_has_a_letter_and_typing_goes_on_there():
+async def test_every_field_of_a_form_has_a_letter_and_typing_continues_there():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("f", "down", "enter")
@@ -66,4 +66,4 @@ async def test_pages_without_places_say_so_or_scroll():
         await driver.press("question_mark", "ctrl+o")
         assert isinstance(driver.app.screen, JumpScreen)
         await driver.press("escape")
-        assert isinstance(driver.app.screen, Reachable)
+        assert isinstance(driver.app.screen, OverlayPage)

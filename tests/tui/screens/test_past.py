@@ -29,7 +29,7 @@ BOTH = [pytest.param("live", SIZES[0], id="live"), pytest.param("recording", SIZ
 CRASHED = in_feed(NodeDown(0, "broker 1", 1, "crash"))
 
 
-class Stage:
+class OpenScreen:
     """A screen some seconds into a session, live or recorded."""
 
     def __init__(self, kind, path):
@@ -43,7 +43,7 @@ class Stage:
 
 @pytest.fixture(params=["live", "recording"])
 def stage(request, recorded):  # noqa: F811
-    return Stage(request.param, recorded)
+    return OpenScreen(request.param, recorded)
 
 
 def top(driver):
@@ -53,8 +53,8 @@ def top(driver):
 async def crashed(driver, seconds=5):
     """So many seconds in which broker 1 is crashed at two: by us here, by its operator in the recording."""
     await driver.seconds(2)
-    if driver.bridge.session.recorded is None:
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+    if driver.session_controller.session.recorded is None:
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
     await driver.seconds(seconds - 2)
 
 
@@ -62,21 +62,21 @@ async def crashed(driver, seconds=5):
 async def test_an_event_back_and_on_again(stage, size):
     async with stage.open(size) as driver:
         await crashed(driver)
-        present = driver.bridge.session.cluster.executed
+        present = driver.session_controller.session.cluster.executed
         await driver.press(",", ",")
-        assert driver.bridge.session.cluster.executed == present - 2
+        assert driver.session_controller.session.cluster.executed == present - 2
         assert "PAST 00:0" in top(driver)
         assert "of 00:05.0" in top(driver)
         past = PAST.format(pause="space", present="backspace")
         assert driver.toasts()[-1] == past
         assert driver.toasts().count(past) == 1
         await driver.press(".")
-        assert driver.bridge.session.cluster.executed == present - 1
+        assert driver.session_controller.session.cluster.executed == present - 1
         await driver.press(".", ".")
         assert "PAUSED" in top(driver)
         assert "00:05.000" in top(driver)
         await driver.press(".")
-        assert driver.bridge.session.cluster.executed == present + 1
+        assert driver.session_controller.session.cluster.executed == present + 1
 
 
 @pytest.mark.parametrize(("stage", "size"), BOTH, indirect=["stage"])
@@ -86,7 +86,7 @@ async def test_notable_events_back_and_on_again(stage, size, snapshot):
         times = []
         while len(times) < 2 or times[-1] != times[-2]:
             await driver.press("<")
-            times.append(driver.bridge.view.now_us)
+            times.append(driver.session_controller.view.now_us)
         assert driver.toasts()[-1] == snapshot
         assert times == sorted(times, reverse=True)
         assert times[0] >= 2 * SECOND >= times[-1]
@@ -96,14 +96,14 @@ async def test_notable_events_back_and_on_again(stage, size, snapshot):
         assert CRASHED not in driver.text()
         await driver.press(">")
         assert CRASHED in driver.text()
-        assert driver.bridge.view.now_us == times[-1]
+        assert driver.session_controller.view.now_us == times[-1]
 
 
 async def test_searching_on_past_the_last_notable_event_is_the_present(stage, snapshot):
     async with stage.open() as driver:
         await crashed(driver, 5.5)
         await driver.press("<", ">")
-        assert not driver.bridge.session.in_past
+        assert not driver.session_controller.session.in_past
         assert driver.toasts()[-1] == snapshot
         assert "00:05.500" in top(driver)
         assert "PAUSED" in top(driver)
@@ -120,7 +120,7 @@ async def test_seconds_back_and_on(stage):
         assert "‖ PAUSED" in top(driver)
         await driver.press("}")
         await driver.frames(8)
-        assert driver.bridge.view.now_us == 6 * SECOND
+        assert driver.session_controller.view.now_us == 6 * SECOND
         assert "‖ PAUSED" in top(driver)
 
 
@@ -154,7 +154,7 @@ async def test_to_a_time_that_is_typed(stage, size, snapshot):
         assert not isinstance(driver.app.screen, GotoScreen)
         assert "PAST 00:02.5" in top(driver)
         await driver.press("ctrl+g", "escape")
-        assert driver.bridge.view.now_us == 2_500_000
+        assert driver.session_controller.view.now_us == 2_500_000
         await driver.press("ctrl+g", *"1m", "enter")
         assert [*said, driver.shown("#goto")] == snapshot
 
@@ -181,7 +181,7 @@ def test_times_that_are_not_there(text, snapshot):
     assert str(caught.value) == snapshot
 
 
-async def test_the_past_is_played_and_goes_on_where_it_ends(stage):
+async def test_the_past_is_played_and_continues_where_it_ends(stage):
     async with stage.open() as driver:
         await crashed(driver)
         await driver.press("{", "space")
@@ -189,29 +189,29 @@ async def test_the_past_is_played_and_goes_on_where_it_ends(stage):
         assert "▶ PAST 00:04.500 of 00:05.000  ×1" in top(driver)
         await driver.press("]")
         await driver.seconds(0.5)
-        assert not driver.bridge.session.in_past
-        assert ("▶ LIVE" if driver.bridge.session.recorded is None else "▶ PLAY") in top(driver)
-        assert driver.bridge.view.now_us == 5_500_000
+        assert not driver.session_controller.session.in_past
+        assert ("▶ LIVE" if driver.session_controller.session.recorded is None else "▶ PLAY") in top(driver)
+        assert driver.session_controller.view.now_us == 5_500_000
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_what_is_done_in_the_past_of_a_recording_leaves_it_as_it_was(size, recorded, snapshot):  # noqa: F811
     async with opened(recorded, size) as driver:
         await crashed(driver)
-        faults = [fault.name for fault in driver.bridge.view.faults]
+        faults = [fault.name for fault in driver.session_controller.view.faults]
         await driver.press("{", "{", "{", "{")
-        assert driver.bridge.view.faults == ()
+        assert driver.session_controller.view.faults == ()
         await driver.press("f", "l")
-        assert driver.bridge.branches.current.letter == "B"
+        assert driver.session_controller.branches.current.letter == "B"
         said = [driver.toasts()[-1]]
-        assert [fault.name for fault in driver.bridge.view.faults] == ["lag"]
+        assert [fault.name for fault in driver.session_controller.view.faults] == ["lag"]
         await driver.press("b", "up", "enter")
-        assert [fault.name for fault in driver.bridge.view.faults] == faults
+        assert [fault.name for fault in driver.session_controller.view.faults] == faults
         await driver.press("T")
         said.append(driver.toasts()[-1])
         await driver.press("U")
         assert [*said, driver.toasts()[-1]] == snapshot
-        assert len(driver.bridge.branches) == 2
+        assert len(driver.session_controller.branches) == 2
 
 
 async def test_standing_in_the_past_paints_nothing(stage):
@@ -241,10 +241,10 @@ async def test_the_log_follows_its_end_where_it_was_shorter_than_what_is_looked_
 # -- pages -----------------------------------------------------------------------------------------------------------
 
 
-async def test_a_record_is_that_of_the_instant(stage, snapshot):
+async def test_a_record_is_that_of_the_time(stage, snapshot):
     async with stage.open() as driver:
         await driver.seconds(3)
-        newest = driver.bridge.view.partitions[0].leo
+        newest = driver.session_controller.view.partitions[0].leo
         await driver.press("{", "{", "p")
         assert isinstance(driver.app.screen, RecordScreen)
         shown = driver.app.screen.log_offset
@@ -264,15 +264,15 @@ async def test_keys_of_time_work_on_the_page_of_clients(stage):
         await driver.press("{")
         earlier = list(driver.app.screen._table.rows)
         assert earlier != rows
-        assert driver.bridge.view.now_us == 2 * SECOND
+        assert driver.session_controller.view.now_us == 2 * SECOND
         await driver.press("ctrl+g", *"1s", "enter")
         assert isinstance(driver.app.screen, ClientsScreen)
         assert list(driver.app.screen._table.rows) not in (rows, earlier)
         await driver.press("backspace", "escape")
-        assert not driver.bridge.session.in_past
+        assert not driver.session_controller.session.in_past
 
 
-async def test_a_question_is_about_the_instant_and_says_so(tmp_path, monkeypatch, snapshot):
+async def test_a_question_is_about_the_time_and_says_so(tmp_path, monkeypatch, snapshot):
     asked = []
 
     async def put(text, path, at_us, recorder, tell):
@@ -316,15 +316,15 @@ async def test_the_end_of_a_recording_stays_its_end(recorded, snapshot):  # noqa
     async with opened(recorded, speed=10.0) as driver:
         await driver.seconds(4)
         assert "AT END" in top(driver)
-        end = driver.bridge.view.now_us
+        end = driver.session_controller.view.now_us
         await driver.press("{")
-        assert not driver.bridge.ended
+        assert not driver.session_controller.ended
         assert "PAST" in top(driver)
         await driver.press("space")
         await driver.seconds(1)
-        assert driver.bridge.ended
+        assert driver.session_controller.ended
         assert "AT END" in top(driver)
-        assert driver.bridge.view.now_us == end
+        assert driver.session_controller.view.now_us == end
         assert driver.toasts() == snapshot
 
 
@@ -338,7 +338,7 @@ async def test_a_session_left_in_the_past_seals_as_one_that_was_not(tmp_path):
                     await driver.press("{", ",", "<", ".", "space")
                     await driver.frames(3)
                     await driver.press("home", ">", "}", "backspace", "space")
-                driver.bridge.act(action)
+                driver.session_controller.act(action)
             await driver.seconds(1)
             if looks:
                 await driver.press("<")

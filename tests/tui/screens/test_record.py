@@ -17,8 +17,10 @@ async def test_p_shows_the_newest_record_of_the_replica_under_the_cursor(snapsho
     async with driving(session=session()) as driver:
         await driver.seconds(3)
         await driver.press("space", "right")
-        broker = driver.bridge.view.brokers[driver.main.matrix.cursor[1]].id
-        (newest,) = [each.leo - 1 for each in driver.bridge.view.partitions[0].replicas if each.broker == broker]
+        broker = driver.session_controller.view.brokers[driver.main.matrix.cursor[1]].id
+        (newest,) = [
+            each.leo - 1 for each in driver.session_controller.view.partitions[0].replicas if each.broker == broker
+        ]
         await driver.press("p")
         assert isinstance(driver.app.screen, RecordScreen)
         assert driver.app.screen.log_offset == newest > 0
@@ -47,7 +49,7 @@ async def test_arrows_go_to_other_offsets_and_stop_at_the_first(snapshot):
 
 async def test_contents_are_those_of_the_playbook():
     async with driving() as driver:
-        cluster = driver.bridge.session.cluster
+        cluster = driver.session_controller.session.cluster
         spec = cluster.spec
         fields = (("n", "sequence"), ("who", "producer"))
         cluster.spec = replace(spec, producers=tuple(replace(each, fields=fields) for each in spec.producers))
@@ -57,9 +59,9 @@ async def test_contents_are_those_of_the_playbook():
         assert value["who"] in {each.name for each in spec.producers}
 
 
-async def test_the_session_goes_on_behind_it():
+async def test_the_session_continues_behind_it():
     async with driving(session=session()) as driver:
         await driver.press("p")
-        before = driver.bridge.session.cluster.now_us
+        before = driver.session_controller.session.cluster.now_us
         await driver.seconds(1)
-        assert driver.bridge.session.cluster.now_us > before
+        assert driver.session_controller.session.cluster.now_us > before

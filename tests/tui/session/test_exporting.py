@@ -18,7 +18,7 @@ def begun(tmp_path: Path) -> Recorder:
     return recorder
 
 
-def test_a_recording_that_cannot_go_on_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recording_that_cannot_continue_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Recorder) -> None:
         raise RecordingError("disk full", code="cannot_go_on")
 
@@ -27,7 +27,7 @@ def test_a_recording_that_cannot_go_on_is_told(tmp_path: Path, monkeypatch: pyte
     assert asyncio.run(export_beside(recorder)) == ("disk full", False)
 
 
-def test_a_process_that_cannot_be_started_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_be_started_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def none(*_args: object, **_named: object) -> None:
         raise OSError(errno.EAGAIN, "no more processes")
 

@@ -36,8 +36,8 @@ def sealed(tmp_path_factory):
 
 async def at(driver, seconds, *keys):
     """So far into the session, without frames; the mode is open then."""
-    driver.bridge.session.advance(round(seconds * SECOND))
-    driver.bridge.refresh_view()
+    driver.session_controller.session.advance(round(seconds * SECOND))
+    driver.session_controller.refresh_view()
     await driver.press("P", *keys)
 
 
@@ -55,17 +55,17 @@ async def test_the_steps_as_they_run(size, golden):
         assert trimmed(driver.text()) == golden(f"playbooks-{size}")
 
 
-async def test_the_mark_goes_on_with_the_steps_and_back_with_time():
+async def test_the_mark_continues_with_the_steps_and_back_with_time():
     async with driving((120, 40), session=crash()) as driver:
         await at(driver, 1)
         assert "▶ 14   - at: 2s" in driver.text()
-        driver.bridge.session.advance(3 * SECOND)
+        driver.session_controller.session.advance(3 * SECOND)
         await driver.frames(1)
         assert "✓ 14   - at: 2s" in driver.text()
         assert "▶ 18   - when: leader(orders-0) == 2" in driver.text()
         await driver.press("{", "{")
         assert "▶ 14   - at: 2s" in driver.text()
-        instant = driver.bridge.session.viewed_session
+        instant = driver.session_controller.session.viewed_session
         assert instant.next_step.index == 0
         told = playbook_pages.progress_text(instant.playbook, driver.app.screen._progress())
         assert told in " ".join(driver.shown("#plays-about"))
@@ -95,7 +95,7 @@ async def test_the_filter_takes_what_is_typed_and_lets_it_go_again(snapshot):
         await driver.press("slash", *"zone mat")
         assert "Playbooks · zone mat" in driver.text()
         assert "▌ zone-loss-matrix" in driver.text()
-        assert not driver.bridge.paused
+        assert not driver.session_controller.paused
         await driver.press("enter")
         assert "Playbooks · zone mat" in driver.text()
         assert driver.app.request is None
@@ -129,7 +129,7 @@ async def test_what_is_on_the_screen_is_not_left_for_itself(snapshot):
         assert driver.app.request == Destination(WELCOME)
 
 
-async def test_one_that_is_stepped_by_hand_is_told_how_to_be_played(snapshot):
+async def test_one_that_is_stepped_by_hand_is_reported_how_to_be_played(snapshot):
     async with driving((120, 40), session=crash()) as driver:
         await at(driver, 1, "slash", *"expand-race", "enter", "enter")
         assert said(driver) == snapshot
@@ -149,7 +149,7 @@ async def test_bad_input_is_one_line_and_nothing_is_lost(tmp_path, snapshot):
         await driver.press("enter")
         told.append(said(driver))
         assert [each.replace(str(tmp_path), "<tmp>") for each in told] == snapshot
-        assert (driver.app.request, driver.bridge.session.viewed_session.phase) == (None, "steps")
+        assert (driver.app.request, driver.session_controller.session.viewed_session.phase) == (None, "steps")
         bad.write_text(CRASH)
         driver.app.screen._prompt.value = str(bad)
         await driver.press("enter")
@@ -200,7 +200,7 @@ async def test_enter_wishes_for_a_session_unless_it_cannot_be_read(tmp_path, sea
         assert driver.app.request == Destination(SESSION, str(good))
 
 
-async def test_no_session_at_all_is_told_and_a_click_marks_a_line(tmp_path, snapshot):
+async def test_no_session_at_all_is_reported_and_a_click_marks_a_line(tmp_path, snapshot):
     async with driving((120, 40), session=crash()) as driver:
         driver.app.sessions = tmp_path / "none"
         await at(driver, 1, "tab")

@@ -76,7 +76,7 @@ async def test_a_drag_over_a_long_way_costs_no_more_rewinds_than_keyframes_and_e
     async with driving(session=small()) as driver:
         await driver.seconds(4)
         await driver.press("4")
-        screen, kept = driver.app.screen, driver.bridge.session.timeline.keyframes
+        screen, kept = driver.app.screen, driver.session_controller.session.timeline.keyframes
         line, window = line_of(screen.lanes, TIME), screen.shown().window
         before, places = driver.main.scrubbing.rewinds, [(LABEL + column, line) for column in range(60, 20, -1)]
         await driver.pilot._post_mouse_events([MouseDown], screen.lanes, places[0], button=1)
@@ -84,12 +84,12 @@ async def test_a_drag_over_a_long_way_costs_no_more_rewinds_than_keyframes_and_e
             await driver.pilot._post_mouse_events([MouseMove], screen.lanes, place, button=1)
             await driver.frames(1)
         assert driver.main.scrubbing.rewinds - before <= kept + 1
-        assert driver.bridge.is_approximate
+        assert driver.session_controller.is_approximate
         assert f"PAST{glyphs.ABOUT}" in driver.text()
         await driver.pilot._post_mouse_events([MouseUp], screen.lanes, places[-1], button=1)
         await driver.frames(1)
         assert driver.main.scrubbing.rewinds - before <= kept + 2
-        assert driver.bridge.view.now_us == window.instant(21, driver.bridge.session.present_us)
+        assert driver.session_controller.view.now_us == window.instant(21, driver.session_controller.session.present_us)
         assert f"PAST{glyphs.ABOUT}" not in driver.text()
 
 
@@ -111,29 +111,29 @@ async def test_the_scrubber_of_the_timeline_follows_the_pointer_and_stays_there(
         before = driver.main.scrubbing.rewinds
         await drag(driver, screen.lanes, *places)
         assert driver.main.scrubbing.rewinds == before + 2, "no frame has come meanwhile, and then it was let go"
-        assert driver.bridge.view.now_us == 20 * window.unit_us
+        assert driver.session_controller.view.now_us == 20 * window.unit_us
         await driver.frames(2)
         assert driver.main.scrubbing.rewinds == before + 2
-        assert driver.bridge.view.now_us == 20 * window.unit_us
-        assert driver.bridge.session.in_past
-        assert driver.bridge.paused
+        assert driver.session_controller.view.now_us == 20 * window.unit_us
+        assert driver.session_controller.session.in_past
+        assert driver.session_controller.paused
         await driver.frames(5)
-        assert driver.bridge.view.now_us == 20 * window.unit_us
+        assert driver.session_controller.view.now_us == 20 * window.unit_us
         assert "PAST" in driver.text()
 
 
-async def test_dragged_beyond_the_end_it_is_the_present_and_beyond_the_lanes_it_goes_on():
+async def test_dragged_beyond_the_end_it_is_the_present_and_beyond_the_lanes_it_continues():
     async with driving(session=small()) as driver:
         await driver.seconds(4)
         await driver.press("4")
         lanes = driver.app.screen.lanes
         line = line_of(lanes, TIME)
         await drag(driver, lanes, (LABEL + 20, line), (LABEL + 30, line + 8), frames=1)
-        assert driver.bridge.view.now_us == 30 * driver.app.screen.shown().window.unit_us
+        assert driver.session_controller.view.now_us == 30 * driver.app.screen.shown().window.unit_us
         await drag(driver, lanes, (LABEL + 20, line + 1), (lanes.size.width - 1, line), frames=1)
-        assert not driver.bridge.session.in_past
+        assert not driver.session_controller.session.in_past
         await drag(driver, lanes, (LABEL + 20, line), (0, line), frames=1)
-        assert driver.bridge.view.now_us == driver.bridge.session.timeline.first_us
+        assert driver.session_controller.view.now_us == driver.session_controller.session.timeline.first_us
 
 
 async def test_a_button_let_go_out_of_sight_ends_the_drag():
@@ -147,7 +147,7 @@ async def test_a_button_let_go_out_of_sight_ends_the_drag():
         await driver.frames(2)
         await driver.pilot.hover(lanes, offset=(LABEL + 30, line))
         await driver.frames(2)
-        assert driver.bridge.view.now_us == 20 * driver.app.screen.shown().window.unit_us
+        assert driver.session_controller.view.now_us == 20 * driver.app.screen.shown().window.unit_us
         assert driver.app.mouse_captured is None
 
 
@@ -157,8 +157,8 @@ async def test_all_of_the_strip_at_the_foot_is_a_scrubber():
         strip = driver.main.timeline
         unit_us = strip.window.unit_us
         await drag(driver, strip, (LABEL + 10, 0), (LABEL + 15, 1), (LABEL + 25, 2), frames=1)
-        assert driver.bridge.view.now_us == 25 * unit_us
-        assert driver.bridge.session.in_past
+        assert driver.session_controller.view.now_us == 25 * unit_us
+        assert driver.session_controller.session.in_past
 
 
 async def test_what_is_gone_through_by_dragging_changes_nothing_of_the_session():
@@ -173,5 +173,5 @@ async def test_what_is_gone_through_by_dragging_changes_nothing_of_the_session()
                 await drag(driver, lanes, *[(LABEL + column, line) for column in (50, 30, 10, 40)], frames=1)
                 await driver.press("backspace", "space")
             await driver.seconds(1)
-            digests.append((driver.bridge.view.now_us, driver.bridge.session.cluster.digest()))
+            digests.append((driver.session_controller.view.now_us, driver.session_controller.session.cluster.digest()))
     assert digests[0] == digests[1]

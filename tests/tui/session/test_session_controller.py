@@ -22,7 +22,7 @@ class SlowClock(StepClock):
         return self._now
 
 
-def bridge(clock=None, **more):
+def session_controller(clock=None, **more):
     return SessionController(session(orders=2, payments=1, calm=True), clock or StepClock(), **more)
 
 
@@ -82,15 +82,15 @@ def test_frames_come_to_the_same_as_one_long_run():
 @pytest.mark.slow
 @pytest.mark.parametrize("speed", [0.1, 0.25, 1, 10])
 def test_virtual_time_follows_the_speed_exactly(speed):
-    simulation = bridge(speed=speed)
+    simulation = session_controller(speed=speed)
     play(simulation, 2)
     assert simulation.session.cluster.now_us == pytest.approx(2e6 * speed, abs=2)
     assert simulation.real_speed == pytest.approx(speed, rel=0.01)
 
 
-def test_a_slow_machine_gives_back_the_loop_after_each_slice_and_tells_the_real_speed():
+def test_a_slow_machine_gives_back_the_loop_after_each_slice_and_reports_the_real_speed():
     clock = SlowClock(SLICE_S / 4)
-    simulation = bridge(clock, speed=1000)
+    simulation = session_controller(clock, speed=1000)
     looks = []
     for _ in range(30):
         clock.tick(1 / 16)
@@ -113,7 +113,7 @@ def test_a_slow_machine_gives_back_the_loop_after_each_slice_and_tells_the_real_
 @pytest.mark.slow
 def test_a_slow_machine_paints_at_most_ten_times_a_second():
     clock = SlowClock(SLICE_S / 4)
-    simulation = bridge(clock, speed=1000)
+    simulation = session_controller(clock, speed=1000)
     painted = []
     for _ in range(60):
         clock.tick(BEHIND_REST_S)
@@ -125,14 +125,14 @@ def test_a_slow_machine_paints_at_most_ten_times_a_second():
 
 
 def test_a_suspended_machine_does_not_make_up_for_the_lost_hours():
-    simulation = bridge()
+    simulation = session_controller()
     simulation.clock.tick(3600)
     simulation.frame()
     assert simulation.session.cluster.now_us == 250_000
 
 
 def test_paused_nothing_moves_and_nothing_is_asked_for():
-    simulation = bridge()
+    simulation = session_controller()
     play(simulation, 1)
     simulation.pause(True)
     at = simulation.session.cluster.executed
@@ -147,7 +147,7 @@ def test_paused_nothing_moves_and_nothing_is_asked_for():
 
 
 def test_a_step_is_exactly_one_event():
-    simulation = bridge()
+    simulation = session_controller()
     for expected in range(1, 6):
         assert simulation.step()
         assert simulation.session.cluster.executed == expected
@@ -155,7 +155,7 @@ def test_a_step_is_exactly_one_event():
 
 
 def test_seeking_stops_at_the_first_notable_event():
-    simulation = bridge()
+    simulation = session_controller()
     play(simulation, 1)
     simulation.act(CRASH)
     known = simulation.feed.notable
@@ -188,7 +188,7 @@ def test_seeking_in_a_quiet_cluster_gives_up_and_says_so():
 
 
 def test_a_refusal_comes_through_and_changes_nothing(snapshot):
-    simulation = bridge()
+    simulation = session_controller()
     with pytest.raises(FaultError) as caught:
         simulation.act(Action("inject", "restart", "broker(1)"))
     assert str(caught.value) == snapshot
@@ -196,14 +196,14 @@ def test_a_refusal_comes_through_and_changes_nothing(snapshot):
 
 
 def test_the_view_knows_the_active_faults_and_whom_they_are_on():
-    simulation = bridge()
+    simulation = session_controller()
     simulation.act(Action("inject", "lag", "broker(2)"))
     assert [fault.name for fault in simulation.view.faults] == ["lag"]
     assert [broker.faults for broker in simulation.view.brokers] == [(), ("lag",), ()]
 
 
 def test_the_speed_stays_on_its_ladder():
-    simulation = bridge(speed=99_999)
+    simulation = session_controller(speed=99_999)
     assert simulation.speed == 1000
     assert simulation.faster() == 1000
     assert simulation.slower() == 250

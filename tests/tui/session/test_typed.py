@@ -12,11 +12,11 @@ from tui.keybindings.keymap import KEYS
 from tui.screens.command_line import CommandScreen
 from tui.screens.help import HelpScreen
 from tui.session.typed_commands import (
-    Act,
+    ActionCommand,
     CommandContext,
-    Go,
-    Play,
-    Press,
+    JumpCommand,
+    KeyCommand,
+    PlayCommand,
     Speed,
     TypedError,
     completed,
@@ -34,7 +34,7 @@ PLACE = CommandContext(
 
 def actions(text):
     found = read_line(text, PLACE)
-    assert isinstance(found, Act)
+    assert isinstance(found, ActionCommand)
     return found.actions
 
 
@@ -73,14 +73,14 @@ def test_several_stand_between_semicolons():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("go 12.5s", Go(12_500_000)),
-        ("go 00:12.5", Go(12_500_000)),
+        ("go 12.5s", JumpCommand(12_500_000)),
+        ("go 00:12.5", JumpCommand(12_500_000)),
         ("speed 10", Speed(10)),
         ("speed x0.5", Speed(0.5)),
-        ("play", Play()),
-        ("quit", Press("quit")),
-        ("heal", Press("heal")),
-        (":mode_clients", Press("mode_clients")),
+        ("play", PlayCommand()),
+        ("quit", KeyCommand("quit")),
+        ("heal", KeyCommand("heal")),
+        (":mode_clients", KeyCommand("mode_clients")),
     ],
 )
 def test_other_commands(text, found):
@@ -114,7 +114,7 @@ def test_other_commands(text, found):
     ],
     ids=lambda text: ascii(text[:40]),
 )
-def test_what_is_wrong_is_told_on_one_line(text, snapshot):
+def test_what_is_wrong_is_reported_on_one_line(text, snapshot):
     with pytest.raises(TypedError) as caught:
         read_line(text, PLACE)
     assert "\n" not in str(caught.value)
@@ -214,19 +214,21 @@ async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back(sna
         assert ":gc_pause b9 8s" in driver.text()
         await driver.press(*["backspace"] * 4, *"2 8s", "enter")
         assert not isinstance(driver.app.screen, CommandScreen)
-        assert [(each.name, each.target) for each in driver.bridge.view.faults] == [("gc_pause", "broker 2")]
+        assert [(each.name, each.target) for each in driver.session_controller.view.faults] == [
+            ("gc_pause", "broker 2")
+        ]
         await driver.press("colon", *"speed 5", "enter", "colon", "up")
-        assert driver.bridge.speed == 5
+        assert driver.session_controller.speed == 5
         assert ":speed 5" in driver.text()
         await driver.press(*["backspace"] * 7, *"heal 7", "enter")
         assert isinstance(driver.app.screen, CommandScreen)
         assert driver.shown("#command-page")[0] == snapshot
         await driver.press("backspace", "1", "enter")
-        assert driver.bridge.view.faults == ()
+        assert driver.session_controller.view.faults == ()
         await driver.press("colon", *"help", "enter")
         assert isinstance(driver.app.screen, HelpScreen)
         await driver.press("escape", "c", "colon", *"go 0s", "enter")
-        assert driver.bridge.session.in_past
-        assert driver.bridge.session.cluster.now_us == 0
+        assert driver.session_controller.session.in_past
+        assert driver.session_controller.session.cluster.now_us == 0
         await driver.press("colon", "escape", "colon", *"quit", "enter")
     assert driver.app.return_code == 0

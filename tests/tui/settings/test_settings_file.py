@@ -85,14 +85,14 @@ def test_what_is_wrong_is_one_line_and_the_rest_is_in_force(tmp_path, text, snap
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe", b"#" * ((1 << 20) + 1)], ids=["no text", "too long"])
-def test_what_is_no_text_is_told(tmp_path, raw, snapshot):
+def test_what_is_no_text_is_reported(tmp_path, raw, snapshot):
     path = tmp_path / "config.toml"
     path.write_bytes(raw)
     (problem,) = read_settings(path).problems
     assert problem.removeprefix(f"{path}") == snapshot
 
 
-def test_a_directory_in_its_place_is_told(tmp_path, snapshot):
+def test_a_directory_in_its_place_is_reported(tmp_path, snapshot):
     (problem,) = read_settings(tmp_path).problems
     assert problem.removeprefix(f"{tmp_path}") == snapshot
 
@@ -217,7 +217,7 @@ def test_a_link_stays_one_and_so_do_the_permissions(tmp_path):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "dotfiles.toml"]
 
 
-def test_a_folder_that_is_not_there_is_made_and_one_that_cannot_be_is_told(tmp_path, snapshot):
+def test_a_folder_that_is_not_there_is_made_and_one_that_cannot_be_is_reported(tmp_path, snapshot):
     write(tmp_path / "new" / "config.toml", {"speed": 2.0})
     assert read_settings(tmp_path / "new" / "config.toml").settings.speed == 2
     (tmp_path / "file").write_text("")

@@ -8,7 +8,7 @@ from textual._compositor import CompositorUpdate
 from faults.declarations.fault import Action
 from tests.tui.driving import driving
 from tui.keybindings.keymap import MODES
-from tui.terminal.terminal import frugal, frugal_driver
+from tui.terminal.terminal import frugal, reduced_output_driver
 
 UNSEEN = {1, 2, 3, 38}
 """What blanks do not show."""
@@ -101,7 +101,7 @@ def test_behind_anything_else_a_style_is_said_in_full(between):
 async def test_every_mode_comes_to_the_same_picture_in_fewer_bytes(glyphs):
     async with driving((120, 40), glyphs=glyphs) as driver:
         await driver.seconds(1)
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(1)
         for mode in MODES:
             await driver.press(mode.digit)
@@ -121,5 +121,5 @@ def test_a_driver_sends_what_is_left():
         def write(self, data):
             sent.append(data)
 
-    frugal_driver(Kind)().write(piece("a", RED, DARK) + piece("b", BLUE, DARK))
+    reduced_output_driver(Kind)().write(piece("a", RED, DARK) + piece("b", BLUE, DARK))
     assert sent == [f"\x1b[{RED};{DARK}ma\x1b[{BLUE}mb\x1b[0m"]

@@ -6,7 +6,7 @@ import pytest
 from rich.color import Color
 
 from tui.terminal import theme
-from tui.terminal.theme import EPOCHS, EPOCHS_BRIGHT, LIGHT, ROLES, Look, contrast, textual_name, textual_themes
+from tui.terminal.theme import EPOCHS, EPOCHS_BRIGHT, LIGHT, ROLES, Appearance, contrast, textual_name, textual_themes
 
 COLOURED = ("dark", "light")
 STATUS = ("leader", "in_sync", "lagging", "down")
@@ -54,11 +54,11 @@ def context(style):
 @pytest.mark.parametrize("name", COLOURED)
 @pytest.mark.parametrize("over", ["", "row", "cell"])
 def test_every_role_can_be_read_on_what_is_behind_it(name, over):
-    look = Look(theme=name)
+    appearance = Appearance(theme=name)
     poor = {
         role: round(found, 2)
         for role in sorted(ROLES)
-        for style in [look.style(role, over)]
+        for style in [appearance.style(role, over)]
         if (found := contrast(style.color.get_truecolor().hex, context(style))) < theme.READABLE
     }
     assert poor == {}
@@ -72,9 +72,9 @@ def test_contrast_is_counted_as_the_guidelines_count_it():
 
 @pytest.mark.parametrize("kind", BLIND)
 @pytest.mark.parametrize("name", COLOURED)
-def test_the_statuses_of_replicas_are_told_apart_by_everybody(name, kind):
-    look = Look(theme=name)
-    colours = {role: look.style(role).color.get_truecolor().hex for role in STATUS}
+def test_the_statuses_of_replicas_are_distinguished_by_everybody(name, kind):
+    appearance = Appearance(theme=name)
+    colours = {role: appearance.style(role).color.get_truecolor().hex for role in STATUS}
     near = {
         pair: round(found)
         for pair in combinations(STATUS, 2)
@@ -85,7 +85,7 @@ def test_the_statuses_of_replicas_are_told_apart_by_everybody(name, kind):
 
 @pytest.mark.parametrize("kind", BLIND)
 @pytest.mark.parametrize("colours", [EPOCHS, EPOCHS_BRIGHT, tuple(LIGHT[each] for each in EPOCHS_BRIGHT)])
-def test_epochs_that_follow_each_other_are_told_apart_by_everybody(colours, kind):
+def test_epochs_that_follow_each_other_are_distinguished_by_everybody(colours, kind):
     near = [round(distance(*pair, kind)) for pair in pairwise((*colours, colours[0]))]
     assert min(near) >= EPOCHS_APART
 
@@ -103,24 +103,24 @@ def test_the_light_theme_has_another_colour_for_each_of_the_dark_one():
 
 @pytest.mark.parametrize("over", ["", "row", "cell"])
 def test_the_terminals_palette_is_all_that_its_theme_has(over):
-    look = Look(theme="ansi")
+    appearance = Appearance(theme="ansi")
     for role in sorted(ROLES):
-        style = look.style(role, over)
+        style = appearance.style(role, over)
         assert style.bgcolor is None
         assert style.color is None or style.color.is_default or style.color.number < 16, role
 
 
 def test_epochs_and_losses_stand_out_in_the_terminals_palette():
-    look = Look(theme="ansi")
+    appearance = Appearance(theme="ansi")
     for role in ("lost", "bar_lost", "pill_live", "pill_paused", *(f"epoch{at}" for at in range(5))):
-        assert look.style(role).reverse, role
-    grounds = [look.style(f"epoch{at}").color.name for at in range(5)]
+        assert appearance.style(role).reverse, role
+    grounds = [appearance.style(f"epoch{at}").color.name for at in range(5)]
     assert len(set(grounds)) == 5
 
 
 @pytest.mark.parametrize("name", ["dark", "light", "ansi"])
 def test_without_colour_a_theme_changes_nothing(name):
-    plain, themed = Look(colour=False), Look(colour=False, theme=name)
+    plain, themed = Appearance(colour=False), Appearance(colour=False, theme=name)
     assert all(plain.style(role) == themed.style(role) for role in sorted(ROLES))
 
 

@@ -11,7 +11,7 @@ from tests.tui.fake_views import log, partition, replica, session, view
 from tests.tui.test_paint import LOOKS, text_of
 from tui.terminal import frame_clock
 from tui.terminal.terminal import EACH_S, TerminalTitle, animated
-from tui.terminal.theme import ROLES, Look
+from tui.terminal.theme import ROLES, Appearance
 from tui.viewmodel import partition_matrix, status_bar
 from tui.viewmodel.animation import HIGHLIGHT_S, SWEEP_S, TRUNCATION_S, Animation, highlight_changes
 from tui.viewmodel.partition_history import ReplicaTruncation
@@ -20,7 +20,7 @@ from tui.widgets import matrix as paint_matrix
 RUNNING = status_bar.RunStatus("sandbox", 7, False, False, False, 1.0, 1.0)
 
 
-class Seen:
+class AnimationClock:
     """A motion with the hands of its clocks."""
 
     def __init__(self):
@@ -35,8 +35,8 @@ class Seen:
 # -- numbers -------------------------------------------------------------------------------------------------------
 
 
-def test_a_number_is_told_for_three_frames_after_it_changed_and_not_when_it_is_first_seen():
-    seen = Seen()
+def test_a_number_is_reported_for_three_frames_after_it_changed_and_not_when_it_is_first_seen():
+    seen = AnimationClock()
     assert not seen.turn().fresh("hw", 1)
     assert not seen.turn(1).fresh("hw", 1)
     assert seen.turn(1).fresh("hw", 2)
@@ -47,14 +47,14 @@ def test_a_number_is_told_for_three_frames_after_it_changed_and_not_when_it_is_f
 
 
 def test_a_number_that_changes_all_the_time_is_no_news():
-    seen = Seen()
+    seen = AnimationClock()
     told = [seen.turn(frame_clock.FRAME_S).fresh("leo", number) for number in range(30)]
     assert sum(told) <= 4
     assert not any(told[6:])
 
 
-def test_another_instant_is_another_picture():
-    seen = Seen()
+def test_another_point_in_time_is_another_picture():
+    seen = AnimationClock()
     seen.turn().fresh("hw", 5)
     assert not seen.turn(1, -500).fresh("hw", 4)
     seen.motion.forget()
@@ -75,16 +75,16 @@ def test_off_nothing_moves():
 @pytest.mark.parametrize("name", ["dark", "light", "ansi"])
 @pytest.mark.parametrize("colour", [True, False])
 def test_what_is_fresh_is_bold_and_else_as_it_was(name, colour):
-    look = Look(colour=colour, theme=name)
+    appearance = Appearance(colour=colour, theme=name)
     for role in sorted(ROLES):
         for over in ("", "row"):
-            was, new = look.style(role, over), look.style(role, f"fresh {over}".strip())
+            was, new = appearance.style(role, over), appearance.style(role, f"fresh {over}".strip())
             assert new.bold
             assert (new.color, new.bgcolor, new.reverse) == (was.color, was.bgcolor, was.reverse)
 
 
-def test_counts_of_the_bar_are_told_and_the_clock_is_not():
-    seen = Seen()
+def test_counts_of_the_bar_are_reported_and_the_clock_is_not():
+    seen = AnimationClock()
     sound = view()
     status_bar.build(sound, RUNNING, 120).with_changes(seen.turn())
     later = replace(sound, now_us=sound.now_us + 1_000_000, ledger=replace(sound.ledger, acked_lost=4))
@@ -98,7 +98,7 @@ def test_counts_of_the_bar_are_told_and_the_clock_is_not():
 
 
 def test_a_row_is_swept_over_once_from_left_to_right_when_another_broker_leads():
-    seen = Seen()
+    seen = AnimationClock()
     assert seen.turn().sweep(partition(leader=1), 9) == -1
     assert seen.turn().sweep(partition(leader=-1), 9) == -1
     steps = [seen.turn(SWEEP_S / 10 if at else 0).sweep(partition(leader=2), 9) for at in range(13)]
@@ -109,19 +109,19 @@ def test_a_row_is_swept_over_once_from_left_to_right_when_another_broker_leads()
     assert seen.turn().sweep(partition(leader=2), 9) == -1
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-def test_a_sweep_changes_styles_and_no_text(look):
+@pytest.mark.parametrize("appearance", LOOKS.values(), ids=LOOKS)
+def test_a_sweep_changes_styles_and_no_text(appearance):
     built = partition_matrix.build_matrix(view(), width=100, height=6, cursor=(1, 1))
     pieces = paint_matrix.pieces(built.head.columns)
     for row in built.rows:
-        plain = paint_matrix.paint(row, 100, look)
-        swept = [paint_matrix.paint(replace(row, sweep=at), 100, look) for at in range(pieces)]
+        plain = paint_matrix.paint(row, 100, appearance)
+        swept = [paint_matrix.paint(replace(row, sweep=at), 100, appearance) for at in range(pieces)]
         assert all(text_of(each) == text_of(plain) for each in swept)
         assert sum(list(each) != list(plain) for each in swept) >= pieces - 1  # one may be where the cursor is
 
 
-def test_rows_of_the_matrix_tell_what_changed_in_them():
-    seen = Seen()
+def test_rows_of_the_matrix_show_what_changed_in_them():
+    seen = AnimationClock()
 
     def rows(*partitions):
         shown = view(partitions=partitions)
@@ -160,7 +160,7 @@ def tail(shown):
 
 
 def test_cells_that_were_cut_are_eaten_from_the_right_in_six_frames():
-    seen = Seen()
+    seen = AnimationClock()
     assert seen.turn().with_truncated("here", log(), ()) == log()
     cut = (ReplicaTruncation(seen.now_us + 500, 1, 121, 130, "epoch"),)
     left = [tail(seen.turn(TRUNCATION_S / 6 if at else 0).with_truncated("here", cut_log(), cut)) for at in range(8)]
@@ -172,7 +172,7 @@ def test_cells_that_were_cut_are_eaten_from_the_right_in_six_frames():
 
 
 def test_what_is_eaten_keeps_its_look_and_what_is_written_anew_comes_in_sight_behind_it():
-    seen = Seen()
+    seen = AnimationClock()
     seen.turn().with_truncated("here", log(), ())
     cut = (ReplicaTruncation(seen.now_us + 500, 1, 121, 130, "epoch"),)
     after = cut_log()
@@ -189,7 +189,7 @@ def test_what_is_eaten_keeps_its_look_and_what_is_written_anew_comes_in_sight_be
 
 
 def test_cuts_of_the_past_and_of_logs_that_were_not_looked_at_are_not_eaten_again():
-    seen = Seen()
+    seen = AnimationClock()
     cut = (ReplicaTruncation(500, 1, 121, 130, "epoch"),)
     assert seen.turn().with_truncated("here", cut_log(), cut) == cut_log()
     assert seen.turn().with_truncated("here", cut_log(), cut) == cut_log()
@@ -208,13 +208,13 @@ def swept(driver):
 
 
 @pytest.mark.slow
-async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time_stands_still():
+async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time_pauses():
     async with driving() as driver:
         driver.main.motion.on = True
         await driver.seconds(2)
         assert not swept(driver)
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
-        led = [each.name for each in driver.bridge.view.partitions if each.leader == 1]
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
+        led = [each.name for each in driver.session_controller.view.partitions if each.leader == 1]
         for _ in range(250):
             await driver.frames(1)
             if swept(driver):
@@ -255,25 +255,25 @@ async def test_under_the_microscope_a_truncation_eats_cells():
         driver.main.motion.on = True
         await driver.seconds(2)
         for broker in (1, 2, 3):
-            driver.bridge.act(Action("inject", "lag", f"broker({broker})"))
+            driver.session_controller.act(Action("inject", "lag", f"broker({broker})"))
         await driver.seconds(1)
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(4)
-        driver.bridge.act(Action("heal", "lag"))
-        while not any(each.missing for each in driver.bridge.view.partitions):
+        driver.session_controller.act(Action("heal", "lag"))
+        while not any(each.missing for each in driver.session_controller.view.partitions):
             await driver.seconds(1)
-        lost = next(at for at, each in enumerate(driver.bridge.view.partitions) if each.missing)
+        lost = next(at for at, each in enumerate(driver.session_controller.view.partitions) if each.missing)
         driver.main.matrix.place(lost, 0)
         await driver.press("2")
         await driver.frames(1)
-        name = driver.bridge.view.partitions[lost].name
-        driver.app.screen.microscope.go(driver.bridge.view.partitions[lost].replicas[0].leo)
-        driver.bridge.act(Action("inject", "restart", "broker(1)"))
+        name = driver.session_controller.view.partitions[lost].name
+        driver.app.screen.microscope.go(driver.session_controller.view.partitions[lost].replicas[0].leo)
+        driver.session_controller.act(Action("inject", "restart", "broker(1)"))
         left = []
         for _ in range(400):
             await driver.frames(1)
             lane = next(each for each in driver.app.screen.microscope.lanes if each.broker == 1)
-            if driver.bridge.log_history.truncations(name, driver.bridge.view.now_us):
+            if driver.session_controller.log_history.truncations(name, driver.session_controller.view.now_us):
                 left.append(sum(run.end - run.start for run in lane.runs if run.diverged))
             if len(left) > 8:
                 break
@@ -289,9 +289,9 @@ async def test_what_moves_changes_nothing_of_the_model():
         async with driving((80, 24)) as driver:
             driver.main.motion.on = on
             await driver.seconds(1)
-            driver.bridge.act(Action("inject", "crash", "broker(1)"))
+            driver.session_controller.act(Action("inject", "crash", "broker(1)"))
             await driver.seconds(11)
-            digests.append(driver.bridge.session.cluster.digest())
+            digests.append(driver.session_controller.session.cluster.digest())
     assert digests[0] == digests[1]
 
 
@@ -303,7 +303,7 @@ async def test_without_the_focus_four_frames_a_second_are_drawn():
         driver.app.on_app_blur()
         await driver.frames(32)
         assert driver.app.frames - before == 8
-        assert driver.bridge.view.now_us > 2_500_000, "time goes on as ever"
+        assert driver.session_controller.view.now_us > 2_500_000, "time goes on as ever"
         driver.app.on_app_focus()
         before = driver.app.frames
         await driver.frames(16)
@@ -336,7 +336,7 @@ def test_the_title_says_how_far_it_is_and_what_is_missing():
     assert status_bar.terminal_title(sound, running=True) == "floodmark ▶ 00:53"
     lost = replace(sound, ledger=replace(sound.ledger, missing=4))
     assert status_bar.terminal_title(lost, running=False) == "floodmark ‖ 00:53 †4"
-    assert Look(glyphs="ascii").text(status_bar.terminal_title(lost, running=True)) == "floodmark > 00:53 #4"
+    assert Appearance(glyphs="ascii").text(status_bar.terminal_title(lost, running=True)) == "floodmark > 00:53 #4"
 
 
 def test_a_terminal_keeps_its_own_title_and_gets_it_back():

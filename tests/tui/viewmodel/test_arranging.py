@@ -23,7 +23,7 @@ SIZES = {"80x24": (80, 24), "120x40": (120, 40)}
 
 def inject(driver, name, broker):
     """Without a toast."""
-    driver.bridge.act(Action("inject", name, f"broker({broker})"))
+    driver.session_controller.act(Action("inject", name, f"broker({broker})"))
 
 
 async def behind(driver):
@@ -88,7 +88,7 @@ async def test_what_is_typed_filters_at_once_and_escape_shows_all_again(snapshot
 async def test_a_filter_is_kept_by_enter_and_keys_are_keys_again():
     async with driving() as driver:
         await driver.press("slash", *"!pay", "enter", "space")
-        assert driver.bridge.paused
+        assert driver.session_controller.paused
         assert not driver.main.filter_bar.display
         assert shown(driver) == [f"orders-{number}" for number in range(6)]
         await driver.press("pagedown")
@@ -109,7 +109,7 @@ async def test_a_filter_that_fits_nothing_says_so_and_leaves_the_cursor_where_it
         assert driver.main.matrix.cursor == (1, 0)
         await driver.press("enter", "f", "c")
         await driver.frames(2)
-        assert [fault.name for fault in driver.bridge.view.faults] == ["crash"]
+        assert [fault.name for fault in driver.session_controller.view.faults] == ["crash"]
 
 
 async def test_the_log_goes_around_what_is_shown():
@@ -178,8 +178,8 @@ def test_steps_are_of_ten_and_each_has_its_own_bar_and_role():
     assert partition_matrix.heat_text(87).endswith("-87")
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_tell_the_steps(look):
+@pytest.mark.parametrize("appearance", LOOKS.values(), ids=LOOKS)
+def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_show_the_steps(appearance):
     held = tuple(
         replica(broker, "leader" if broker == 1 else "in_sync", behind=number)
         for broker, number in enumerate((0, 3, 30, 300, 3_000, 30_000), 1)
@@ -189,21 +189,21 @@ def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_tell_the_steps(loo
         built = partition_matrix.build_matrix(hot, width=width, height=5, cursor=(0, 0), heat=True)
         said = partition_matrix.MatrixTextRow(built.head.columns, partition_matrix.heat_legend(width))
         for painted in (built.head, *built.rows, said):
-            assert paint_matrix.paint(painted, width, look).cell_length == width
+            assert paint_matrix.paint(painted, width, appearance).cell_length == width
     row = partition_matrix.build_matrix(hot, width=150, height=5, cursor=(0, 0), heat=True).rows[0]
-    told = text_of(paint_matrix.paint(row, 150, look))
+    told = text_of(paint_matrix.paint(row, 150, appearance))
     for bar, number in zip(partition_matrix.BARS[1:], ("3", "30", "300", "3000", "30000"), strict=True):
-        assert f"{look.text(bar)}-{number}" in told
-    assert look.text("★100") in told
+        assert f"{appearance.text(bar)}-{number}" in told
+    assert appearance.text("★100") in told
 
 
-def test_a_cell_tells_the_worst_of_a_partition(snapshot):
+def test_a_cell_reports_the_worst_of_a_partition(snapshot):
     sick = (*troubled().partitions, partition(isr=(1, 2)), partition(isr=(1,)))
     assert [partition_matrix.state_of(each).words for each in sick] == snapshot
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-def test_a_thousand_partitions_are_seen_at_a_glance(look):
+@pytest.mark.parametrize("appearance", LOOKS.values(), ids=LOOKS)
+def test_a_thousand_partitions_are_seen_at_a_glance(appearance):
     many = [partition(f"orders-{number}", isr=(1,) if number % 100 == 7 else (1, 2, 3)) for number in range(1_000)]
     for width in (40, 80, 130):
         for cursor in (0, 500, 999):
@@ -211,7 +211,7 @@ def test_a_thousand_partitions_are_seen_at_a_glance(look):
             assert len(built.rows) <= 11
             assert sum(row.cursor >= 0 for row in built.rows) == 1
             for painted in built.rows:
-                assert paint_matrix.paint(painted, width, look).cell_length == width
+                assert paint_matrix.paint(painted, width, appearance).cell_length == width
     whole = partition_matrix.build_overview(many, 999, 130, 12)
     assert sum(len(row.cells) for row in whole.rows) == 1_000
     told = "".join(text for text, _role in whole.legend)
@@ -221,7 +221,7 @@ def test_a_thousand_partitions_are_seen_at_a_glance(look):
 
 
 @pytest.mark.parametrize("kind", BLIND)
-def test_steps_side_by_side_are_told_apart_by_everybody(kind):
+def test_steps_side_by_side_are_distinguished_by_everybody(kind):
     near = [distance(one, other, kind) for one, other in pairwise(HEAT)]
     assert min(near) >= EPOCHS_APART - 2
 
@@ -367,7 +367,7 @@ async def test_what_is_no_label_leaves_and_acts_on_nothing():
         assert driver.app.screen is driver.main
         await driver.press("ctrl+o", "space")
         assert driver.app.screen is driver.main
-        assert not driver.bridge.paused
+        assert not driver.session_controller.paused
         await driver.press("ctrl+o")
         assert isinstance(driver.app.screen, JumpScreen)
         await driver.pilot.resize_terminal(100, 30)
@@ -416,7 +416,7 @@ async def test_y_copies_the_cell_or_the_chosen_pane_and_says_so(snapshot):
     async with driving() as driver:
         await driver.seconds(2)
         await driver.press("down", "right", "y")
-        cluster = driver.bridge.view
+        cluster = driver.session_controller.view
         assert driver.app.clipboard == clipboard_text.replica_line(cluster, cluster.partitions[1], cluster.brokers[1])
         await driver.press("tab", "y")
         assert "checkout" in driver.app.clipboard

@@ -165,11 +165,13 @@ async def test_the_key_for_the_controller_opens_the_sheet_on_it(snapshot):
         assert expected.sentence == snapshot
         await driver.press("c")
         await driver.seconds(4)
-        assert [(fault.name, fault.target) for fault in driver.bridge.view.faults] == [("crash", "controller 1001")]
+        assert [(fault.name, fault.target) for fault in driver.session_controller.view.faults] == [
+            ("crash", "controller 1001")
+        ]
         assert "✕c1001" in driver.text()
-        assert driver.bridge.session.cluster.query.controller() in (1002, 1003)
+        assert driver.session_controller.session.cluster.query.controller() in (1002, 1003)
         changed = driver.happened("controller_changed")[-1]
-        assert changed.node == f"controller {driver.bridge.session.cluster.query.controller()}"
+        assert changed.node == f"controller {driver.session_controller.session.cluster.query.controller()}"
         assert in_feed(changed) in driver.text()
         await driver.press("f")
         assert driver.sheet() == ("faults", "b1")
@@ -195,7 +197,7 @@ async def test_a_fault_for_brokers_alone_says_so_of_a_controller(snapshot):
         assert told in " ".join(driver.shown("#whichkey"))
         assert told == snapshot
         await driver.press(fault.letter)
-        assert driver.bridge.view.faults == ()
+        assert driver.session_controller.view.faults == ()
 
 
 @pytest.mark.slow

@@ -9,13 +9,18 @@ from faults.catalogue import CATALOGUE
 from faults.declarations.fault import FAMILIES, ExpectedImpact
 from tests.tui.driving import driving
 from tests.tui.test_paint import LOOKS, text_of
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import fault_sheet
-from tui.viewmodel.fault_sheet import Heading, Item, ItemRow, Room, SheetTextRow
+from tui.viewmodel.fault_sheet import Heading, Item, ItemRow, SheetSize, SheetTextRow
 from tui.widgets import panes
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
-SIZES = {"80x24": Room(78, 24), "120x40": Room(118, 40), "200x60": Room(198, 60), "60x18": Room(58, 18)}
+SIZES = {
+    "80x24": SheetSize(78, 24),
+    "120x40": SheetSize(118, 40),
+    "200x60": SheetSize(198, 60),
+    "60x18": SheetSize(58, 18),
+}
 EXPECTED = ExpectedImpact(
     "a sentence about it", ("orders-1", "orders-2"), ("orders-3",), ("orders-4",), ("checkout", "billing/0"),
     ("orders-5",), ("billing",), ("till",), (1, 2), controller_moves=True,
@@ -36,7 +41,7 @@ FORTY = forty()
 
 
 def built(room, chosen=0, expected=EXPECTED, fitting=tuple(each.name for each in FORTY)):
-    return fault_sheet.build_columns(FORTY, chosen=chosen, title="on b1", expected=expected, fitting=fitting, room=room)
+    return fault_sheet.build_columns(FORTY, chosen=chosen, title="on b1", expected=expected, fitting=fitting, size=room)
 
 
 def cells(sheet, kind):
@@ -83,12 +88,12 @@ def test_the_sheet_keeps_its_height_and_leaves_a_third_of_the_screen(size):
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
-def test_every_line_is_as_wide_as_the_sheet(size, look):
+@pytest.mark.parametrize("appearance", LOOKS.values(), ids=LOOKS)
+def test_every_line_is_as_wide_as_the_sheet(size, appearance):
     room = SIZES[size]
     for page in pages_of(room):
         for row in page.rows:
-            assert cell_len(text_of(panes.sheet(row, room.width, look))) == room.width
+            assert cell_len(text_of(panes.sheet(row, room.width, appearance))) == room.width
 
 
 def test_the_marked_one_is_on_the_page_that_is_shown():
@@ -100,12 +105,12 @@ def test_the_marked_one_is_on_the_page_that_is_shown():
 def test_what_does_not_fit_the_target_is_dim():
     page = built(SIZES["120x40"], fitting=("fault_a", "fault_N"))
     assert [cell.letter for cell in cells(page, Item) if not cell.dim] == ["a", "N"]
-    look = Look()
+    appearance = Appearance()
     row = next(row for row in page.rows if isinstance(row, ItemRow) and isinstance(row.items[0], Item))
     dim = next(
         row for row in page.rows if isinstance(row, ItemRow) and isinstance(row.items[0], Item) and row.items[0].dim
     )
-    styles = [{segment.style.color.name for segment in panes.sheet(each, 118, look)} for each in (row, dim)]
+    styles = [{segment.style.color.name for segment in panes.sheet(each, 118, appearance)} for each in (row, dim)]
     assert styles[0] != styles[1]
 
 
@@ -123,23 +128,23 @@ def test_where_there_is_little_the_rest_shares_a_line(snapshot):
 async def test_the_screen_dims_what_is_not_for_the_node_aimed_at():
     async with driving() as driver:
         await driver.press("f")
-        board, main = driver.bridge.session.board, driver.main
+        board, main = driver.session_controller.session.board, driver.main
         for _node in range(4):
             shown = {cell.letter: cell.dim for row in main.whichkey.rows if isinstance(row, ItemRow)
                      for cell in row.items if isinstance(cell, Item)}  # fmt: skip
             fits = board.applicable_faults(main.target)
             assert shown == {each.letter: each.name not in fits for each in CATALOGUE.values()}
             await driver.press("right")
-        assert main.target not in driver.bridge.session.cluster.brokers
+        assert main.target not in driver.session_controller.session.cluster.brokers
         assert any(shown.values())
 
 
 @pytest.mark.slow
-async def test_the_sheet_tells_what_is_hit_under_the_cursor_and_follows_it():
+async def test_the_sheet_reports_what_is_hit_under_the_cursor_and_follows_it():
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("f")
-        board = driver.bridge.session.board
+        board = driver.session_controller.session.board
         for _broker in range(3):
             expected = board.predict("crash", driver.main.target)
             own = [each for each in expected.leaders_moved if not each.startswith("__")]

@@ -101,7 +101,7 @@ def test_as_many_frames_as_fit_stand_side_by_side(width, beside, size):
     assert finding_page.room_for(5, width) == (beside, size)
 
 
-def test_a_frame_tells_who_leads_who_is_down_and_who_has_the_records(snapshot):
+def test_a_frame_reports_who_leads_who_is_down_and_who_has_the_records(snapshot):
     standing = PartitionStatus(2, (2, 3), (1,), (3,))
     copies = (CopyHolder(1, from_start=True, until_us=9), CopyHolder(3, from_start=False))
     first, *_between, last = frames(finding(*CHAIN), standing, (1, 2, 3, 4), copies)
@@ -166,7 +166,7 @@ def test_of_many_replicas_those_that_the_chain_names_are_drawn():
 # -- how things stood ------------------------------------------------------------------------------------------------
 
 
-def test_the_chronicle_tells_how_a_partition_stood_at_any_link():
+def test_the_chronicle_reports_how_a_partition_stood_at_any_link():
     chronicle = PartitionHistory()
     other = LeaderElected(4, "other-0", 9, 1, 1, (9,), True, "x")
     chronicle.take(
@@ -242,7 +242,7 @@ def test_it_begins_with_a_plain_sentence(snapshot):
     assert [page(finding(*CHAIN))[0], page(one)[0]] == snapshot
 
 
-def test_what_is_only_missing_so_far_is_told_as_such(snapshot):
+def test_what_is_only_missing_so_far_is_reported_as_such(snapshot):
     found = finding(*CHAIN[:2], link(9, "settled", words="broker 1 still had them as the session ended"), kind=MISSING)
     lines = page(found, 120)
     assert not any("ended" in line for line in lines)

@@ -21,8 +21,8 @@ SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 @asynccontextmanager
 async def hinted(seen, size=(120, 40), settings=None):
     clock = StepClock()
-    bridge = SessionController(fake_views.session(orders=2, payments=1), clock)
-    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, settings=settings, seen=seen)
+    session_controller = SessionController(fake_views.session(orders=2, payments=1), clock)
+    app = FloodmarkApp(session_controller, playbook="sandbox", seed=7, settings=settings, seen=seen)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         yield Driver(pilot, app, clock)
@@ -119,7 +119,7 @@ async def test_the_cursor_explains_what_is_amiss(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-async def test_a_pointer_that_goes_on_explains_nothing(tmp_path):
+async def test_a_pointer_that_continues_explains_nothing(tmp_path):
     async with hinted(ExplainedTerms(tmp_path / "seen")) as driver:
         await driver.pilot.hover(offset=place_of(driver, "ISR"))
         await driver.pilot.hover(offset=place_of(driver, "HW"))

@@ -180,7 +180,7 @@ def built(width=78, height=8, **more):
     return log_view.build_microscope(sight(**more), LogWindow(start=90, size=shape.cells), shape, height)
 
 
-def test_lanes_tell_where_they_end_and_how_far_from_the_leader_and_the_isr_in_words(snapshot):
+def test_lanes_show_where_they_end_and_how_far_from_the_leader_and_the_isr_in_words(snapshot):
     rows = built(width=198)
     lanes = [row for row in rows if isinstance(row, log_view.LaneRow)]
     assert [row.broker for row in lanes] == [2, 3, 1]
@@ -190,7 +190,7 @@ def test_lanes_tell_where_they_end_and_how_far_from_the_leader_and_the_isr_in_wo
     assert built(width=78)[2].note == "LEO 136 −3"
 
 
-def test_replicas_that_do_not_run_are_told_apart_from_the_isr(snapshot):
+def test_replicas_that_do_not_run_are_distinguished_from_the_isr(snapshot):
     log = fake_views.log()
     down = replace(log.lanes[1], status="down")
     differs = replace(log.lanes[2], status="diverged")
@@ -200,7 +200,7 @@ def test_replicas_that_do_not_run_are_told_apart_from_the_isr(snapshot):
     assert [*words, built(partition=split)[3].word] == snapshot
 
 
-def test_the_newest_truncation_is_told(snapshot):
+def test_the_newest_truncation_is_reported(snapshot):
     assert built()[-1] == log_view.LogTextRow(log_view.TRUNCATED, "quiet")
     cuts = (
         ReplicaTruncation(52_900_000, 1, 121, 130, "epoch end"),
@@ -350,7 +350,7 @@ WIRES = (
 )
 
 
-def test_a_fetch_is_told_in_words(snapshot):
+def test_a_fetch_is_reported_in_words(snapshot):
     rows = log_view.build_fetches(WIRES, fake_views.partition(), fake_views.view())
     assert len(rows) == len(WIRES)
     assert [(wire.state, text(row)) for wire, row in zip(WIRES, rows, strict=True)] == snapshot
@@ -396,7 +396,7 @@ def labelled(lines, label):
     return line
 
 
-def test_a_record_is_told_whole(snapshot):
+def test_a_record_is_reported_whole(snapshot):
     assert told(seen()) == snapshot
 
 
@@ -415,7 +415,7 @@ def test_what_became_of_a_record_stands_first(snapshot):
     assert {name: lines[0] for name, lines in became.items()} == snapshot
 
 
-def test_acknowledgements_are_told_as_far_as_they_are_known(snapshot):
+def test_acknowledgements_are_reported_as_far_as_they_are_known(snapshot):
     records = (
         seen(acked_us=-1),
         seen(replace(RECORD, acked=False)),
@@ -424,7 +424,7 @@ def test_acknowledgements_are_told_as_far_as_they_are_known(snapshot):
     assert [labelled(told(each), "acked") for each in records] == snapshot
 
 
-def test_transactions_and_markers_are_told(snapshot):
+def test_transactions_and_markers_are_reported(snapshot):
     transactions = [told(seen(kind="transactional", transaction=state))[-1] for state in ("open", "aborted")]
     marker = told(seen(replace(RECORD, client="", acked=False), kind="commit marker", sequence=-1))
     assert [*transactions, labelled(marker, "marker")] == snapshot
@@ -439,7 +439,7 @@ def test_groups_that_read_the_topic_say_how_far_they_are(snapshot):
     assert labelled(told(seen(), read=read), "read by") == snapshot
 
 
-def test_all_records_of_an_offset_are_told_that_of_the_replica_first_then_the_newest():
+def test_all_records_of_an_offset_learn_that_of_the_replica_first_then_the_newest():
     first = replace(RECORD, epoch=1, holders=(), gone="truncated")
     second = replace(RECORD, epoch=4, holders=(1,))
     third = replace(RECORD, epoch=5, holders=(2,))
@@ -489,7 +489,7 @@ def test_the_book_keeps_a_bounded_number():
     assert book.acked_us("t-0", 2, 10) == 10
 
 
-def test_the_book_tells_truncations_up_to_a_time_the_newest_first():
+def test_the_book_reports_truncations_up_to_a_time_the_newest_first():
     book = LogHistory()
     cut = SimpleNamespace(
         kind="truncated", partition="t-0", broker=1, log_offset=5, end_offset=9, at_us=100, rule="epoch end"

@@ -11,7 +11,7 @@ from playbooks.parser.loader import loads
 from playbooks.session_format import session_files
 from tests.support.playbooks import CRASH, MANUAL
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import playbook_pages
 from tui.viewmodel.playbook_pages import PlaybookProgress
 from tui.viewmodel.row import Row, first_shown, fitted
@@ -43,7 +43,9 @@ def test_what_is_cut_says_so():
 
 @pytest.mark.parametrize("width", [8, 20, 40])
 def test_a_line_is_as_wide_as_it_should_be_and_keeps_its_end(width):
-    line = painted(Row((("a long beginning ", "text"), ("of a line", "key")), ("end ", "quiet"), True), width, Look())
+    line = painted(
+        Row((("a long beginning ", "text"), ("of a line", "key")), ("end ", "quiet"), True), width, Appearance()
+    )
     text = "".join(segment.text for segment in line)
     assert line.cell_length == width
     assert text.endswith("end ")
@@ -131,11 +133,11 @@ def test_the_text_follows_the_steps_and_begins_at_the_cluster_where_none_run(cra
     ],
     ids=["due", "waits", "waits for ever", "left out", "done", "settles", "over"],
 )
-def test_where_a_session_stands_is_told(crash, progress, snapshot):
+def test_where_a_session_stands_is_reported(crash, progress, snapshot):
     assert playbook_pages.progress_text(crash, progress) == snapshot
 
 
-def test_what_is_stepped_by_hand_is_told_how_to_be_played(snapshot):
+def test_what_is_stepped_by_hand_is_reported_how_to_be_played(snapshot):
     rows = texts(playbook_pages.about_playbook(loads(MANUAL, "m.yaml"), None, 80, 9))
     assert rows[1].strip() == snapshot
 
@@ -234,7 +236,7 @@ def test_a_narrow_line_leaves_the_seed_and_the_year_out(tmp_path):
     assert row.end[0] == "01-31 10:15 "
 
 
-def test_what_a_session_was_is_told(tmp_path, snapshot):
+def test_what_a_session_was_is_reported(tmp_path, snapshot):
     path = session(tmp_path, "20260131T101500-a")
     about = texts(playbook_pages.about_session(playbook_pages.card(path)))[:3]
     assert [*about, *texts(playbook_pages.expected(path))] == snapshot
@@ -255,6 +257,6 @@ def test_one_without_its_end_and_one_that_is_none(tmp_path, snapshot):
     assert [each.replace(str(tmp_path), "<tmp>") for each in (*unsealed, broken, gone)] == snapshot
 
 
-def test_no_session_at_all_is_told(tmp_path, snapshot):
+def test_no_session_at_all_is_reported(tmp_path, snapshot):
     (none,) = playbook_pages.entries([], tmp_path, None)
     assert none.text.replace(str(tmp_path), "<tmp>") == snapshot

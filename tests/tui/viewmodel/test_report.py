@@ -67,7 +67,7 @@ def test_asking_changes_nothing():
     assert asked.finish().to_json() == left_alone.finish().to_json()
 
 
-def test_what_is_decided_and_what_is_open_are_told_apart(snapshot):
+def test_what_is_decided_and_what_is_open_are_distinguished(snapshot):
     early, late = live(EXPECTING, SECOND // 2), live(EXPECTING, 4 * SECOND)
     begun, verdict = section(so_far(early), "Verdict"), section(so_far(late), "Verdict")
     assert [line[0] for line in begun[1:]] == [glyphs.LAGGING] * 4
@@ -90,7 +90,7 @@ def test_a_session_without_expectations_and_without_harm_says_so(snapshot):
 
 
 @pytest.mark.slow
-def test_the_books_add_up_to_the_ledger(told):
+def test_the_statistics_add_up_to_the_ledger(told):
     ledger, books = told.result.ledger, told.result.ledger.clients
     assert sum(each.sent for each in books) == ledger.sent
     records = section(told, "Records", width=120)
@@ -159,13 +159,13 @@ def test_no_line_is_wider_than_the_page(told, width):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("look", ["", "ascii"])
-async def test_the_page(lost, golden, look):  # noqa: F811
-    async with over(lost, mode="6", glyphs=look or "unicode") as driver:
+@pytest.mark.parametrize("appearance", ["", "ascii"])
+async def test_the_page(lost, golden, appearance):  # noqa: F811
+    async with over(lost, mode="6", glyphs=appearance or "unicode") as driver:
         assert isinstance(driver.app.screen, ReportScreen)
         await driver.press("right")
-        async for name in driver.at_sizes({"120x40": SIZES["120x40"]} if look else SIZES):
-            assert trimmed(driver.text()) == golden(f"report-{look}{'-' * bool(look)}{name}")
+        async for name in driver.at_sizes({"120x40": SIZES["120x40"]} if appearance else SIZES):
+            assert trimmed(driver.text()) == golden(f"report-{appearance}{'-' * bool(appearance)}{name}")
 
 
 @pytest.mark.slow
@@ -187,7 +187,7 @@ async def test_a_finding_is_chosen_and_opened(lost):  # noqa: F811
 
 
 @pytest.mark.slow
-async def test_it_tells_of_the_instant_that_is_looked_at(lost, snapshot):  # noqa: F811
+async def test_it_reports_the_time_that_is_looked_at(lost, snapshot):  # noqa: F811
     async with over(lost, mode="6") as driver:
         assert "as of 00:45.000" in driver.text()
         lost.to_time(4 * SECOND)
@@ -206,12 +206,12 @@ async def test_it_is_made_anew_no_more_often_than_it_can_be_read():
     async with driving((80, 24), session=live(timed(), 0)) as driver:
         await driver.press("6")
         asked = []
-        whole = driver.bridge.session.so_far
-        driver.bridge.session.so_far = lambda: asked.append(driver.clock.now()) or whole()
+        whole = driver.session_controller.session.so_far
+        driver.session_controller.session.so_far = lambda: asked.append(driver.clock.now()) or whole()
         await driver.seconds(3)
         assert 2 <= len(asked) <= 4
         await driver.press("space")
-        assert f"as of 00:0{driver.bridge.view.now_us / SECOND:.3f}" in driver.text()
+        assert f"as of 00:0{driver.session_controller.view.now_us / SECOND:.3f}" in driver.text()
 
 
 @pytest.mark.slow

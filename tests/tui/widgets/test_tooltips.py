@@ -27,14 +27,14 @@ def told(home, broker, cluster, *fetching):
     return tooltips.replica_tip(home, node, cluster, fetching).split("\n")
 
 
-def test_a_follower_tells_its_ends_the_leaders_its_epoch_and_its_fetch(snapshot):
+def test_a_follower_reports_its_ends_the_leaders_its_epoch_and_its_fetch(snapshot):
     follower = replica(2, leo=136, hw=131, behind=3, epochs=((0, 0), (5, 104)))
     home = partition(replicas=(replica(1, "leader", leo=139), follower, replica(3)))
     wire = InflightFetch(2, 1, "waits", offset=136, sent_us=53_408_000)
     assert told(home, 2, view(), wire) == snapshot
 
 
-def test_what_is_wrong_with_a_replica_is_told(snapshot):
+def test_what_is_wrong_with_a_replica_is_reported(snapshot):
     cluster = troubled()
     sick, cut = cluster.partitions[1:]
     split = replace(sick, leaders=(1, 2))
@@ -49,7 +49,7 @@ def test_what_is_wrong_with_a_replica_is_told(snapshot):
     } == snapshot
 
 
-def test_partitions_and_brokers_are_told_exactly(snapshot):
+def test_partitions_and_brokers_are_reported_exactly(snapshot):
     cluster = troubled()
     stale = replace(cluster.brokers[2], stale=4)
     tips = {
@@ -62,21 +62,21 @@ def test_partitions_and_brokers_are_told_exactly(snapshot):
 
 
 @pytest.mark.parametrize(("broker", "offset"), [(2, 110), (2, 138), (3, 92), (3, 137), (1, 122), (1, 125)])
-def test_a_cell_of_a_log_tells_its_record_and_who_has_it(broker, offset, snapshot):
+def test_a_cell_of_a_log_reports_its_record_and_who_has_it(broker, offset, snapshot):
     assert tooltips.offsets_tip(log(), broker, offset).split("\n") == snapshot
 
 
-def test_a_cell_of_many_offsets_tells_how_many_of_them_are_what(snapshot):
+def test_a_cell_of_many_offsets_reports_how_many_of_them_are_what(snapshot):
     assert [tooltips.offsets_tip(log(), 1, 120, 10), tooltips.offsets_tip(log(), 3, 140, 10)] == snapshot
 
 
 @given(st.integers(80, 160), st.sampled_from([1, 2, 3, 9]), st.sampled_from([1, 2, 10, 50]))
-def test_every_cell_can_be_told(offset, broker, count):
+def test_every_cell_can_be_reported(offset, broker, count):
     words = tooltips.offsets_tip(log(), broker, offset, count)
     assert (not words) == (broker == 9)
 
 
-def test_clients_are_told_by_name(snapshot):
+def test_clients_are_reported_by_name(snapshot):
     cluster = view()
     member = replace(cluster.groups[0], assignment=(("billing/0", ("orders-0",)), ("billing/1", ())))
     told = {name: tooltips.client_tip(name, cluster) for name in ("clicks", "billing")}
@@ -98,14 +98,14 @@ def tip(widget):
 
 def replica_told(driver, broker):
     """The first line about a replica of the first partition, as it is now."""
-    cluster = driver.bridge.view
+    cluster = driver.session_controller.view
     node = next(each for each in cluster.brokers if each.id == broker)
     return tooltips.replica_tip(cluster.partitions[0], node, cluster).split("\n")[0]
 
 
 def offsets_told(driver, spot):
     """What is told of a cell of a log."""
-    cut = driver.bridge.session.cluster.log_view(spot.partition, spot.offset, spot.offset + spot.offsets)
+    cut = driver.session_controller.session.cluster.log_view(spot.partition, spot.offset, spot.offset + spot.offsets)
     return tooltips.offsets_tip(cut, spot.broker, spot.offset, spot.offsets)
 
 
@@ -116,10 +116,10 @@ async def hovered(driver, widget, x, y):
 
 
 @pytest.mark.slow
-async def test_the_matrix_tells_heads_rows_and_cells_and_goes_on_telling():
+async def test_the_matrix_reports_heads_rows_and_cells_and_continues_telling():
     async with driving(session=small()) as driver:
         await driver.seconds(2)
-        matrix, view_then = driver.main.matrix, driver.bridge.view
+        matrix, view_then = driver.main.matrix, driver.session_controller.view
         columns = matrix.rows[0].columns
         at = lead(columns) + columns.broker
         assert await hovered(driver, matrix, at, 0) == tooltips.broker_tip(view_then.brokers[1], view_then)
@@ -130,7 +130,7 @@ async def test_the_matrix_tells_heads_rows_and_cells_and_goes_on_telling():
         assert words.startswith(replica_told(driver, 2))
         assert str(held.leo) in words.replace(",", "").split()
         await driver.seconds(1)
-        later = next(each for each in driver.bridge.view.partitions[0].replicas if each.broker == 2)
+        later = next(each for each in driver.session_controller.view.partitions[0].replicas if each.broker == 2)
         assert later.leo > held.leo
         assert tip(matrix).startswith(replica_told(driver, 2))
         assert str(later.leo) in tip(matrix).replace(",", "").split()
@@ -139,12 +139,12 @@ async def test_the_matrix_tells_heads_rows_and_cells_and_goes_on_telling():
 
 
 @pytest.mark.slow
-async def test_clients_faults_logs_and_the_control_plane_are_told(snapshot):
+async def test_clients_faults_logs_and_the_control_plane_are_reported(snapshot):
     async with driving((200, 60), session=small()) as driver:
         await driver.seconds(2)
-        driver.bridge.act(Action("inject", "lag", "broker(2)"))
+        driver.session_controller.act(Action("inject", "lag", "broker(2)"))
         await driver.frames(1)
-        main, cluster = driver.main, driver.bridge.view
+        main, cluster = driver.main, driver.session_controller.view
         assert await hovered(driver, main.clients, 4, 1) == tooltips.client_tip("checkout", cluster)
         assert not await hovered(driver, main.faults, 3, 0)
         heals = await hovered(driver, main.faults, main.faults.size.width - 2, 0)
@@ -158,10 +158,10 @@ async def test_clients_faults_logs_and_the_control_plane_are_told(snapshot):
 
 
 @pytest.mark.slow
-async def test_the_modes_tell_as_well(snapshot):
+async def test_the_modes_show_as_well(snapshot):
     async with driving(session=small()) as driver:
         await driver.seconds(2)
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(1)
         await driver.press("2", "g")
         scope = driver.app.screen.microscope
@@ -172,7 +172,7 @@ async def test_the_modes_tell_as_well(snapshot):
             await driver.press("plus", "plus")
         await driver.press("3")
         assert await hovered(driver, driver.app.screen._table, 4, 1) == tooltips.client_tip(
-            "checkout", driver.bridge.view
+            "checkout", driver.session_controller.view
         )
         await driver.press("4")
         screen = driver.app.screen
@@ -187,10 +187,10 @@ async def test_the_modes_tell_as_well(snapshot):
 @pytest.mark.slow
 async def test_a_tooltip_is_shown_when_the_pointer_rests_and_in_ascii_too(monkeypatch):
     monkeypatch.setattr(FloodmarkApp, "TOOLTIP_DELAY", 0.01)
-    bridge = SessionController(small(), StepClock())
-    app = FloodmarkApp(bridge, playbook="sandbox", seed=7, glyphs="ascii")
+    session_controller = SessionController(small(), StepClock())
+    app = FloodmarkApp(session_controller, playbook="sandbox", seed=7, glyphs="ascii")
     async with app.run_test(size=(120, 40), tooltips=True) as pilot:
-        driver = Driver(pilot, app, bridge.clock)
+        driver = Driver(pilot, app, session_controller.clock)
         await driver.seconds(1)
         assert await hovered(driver, driver.main.matrix, lead(driver.main.matrix.rows[0].columns), 1)
         tooltip = app.screen.get_child_by_type(Tooltip)

@@ -104,18 +104,18 @@ def _ask(request: AskRequest) -> int:
     steps = (read_text(request.steps), str(request.steps)) if request.steps is not None else None
     console = stderr_console()
     with ProgressLine(console) as progress_line:
-        tell: Callable[[str], None] = lambda text: progress_line.update(lambda: text)  # noqa: E731
+        on_progress: Callable[[str], None] = lambda text: progress_line.update(lambda: text)  # noqa: E731
         found = _source(request)
         check_question(playbook_of(found) if isinstance(found, RecordedSession) else found[0], request.question, steps)
-        name, standing = _standing(found, at, tell)
-        question = prepare(standing, request.question, steps=steps, horizon_us=horizon_us)
+        name, start_point = _start_point(found, at, on_progress)
+        question = prepare(start_point, request.question, steps=steps, horizon_us=horizon_us)
         result = ask(
-            standing,
+            start_point,
             question,
             seeds=range(1, request.seeds + 1),
             stall_us=stall_us if stall_us >= 0 else STALL_US,
             workers=request.jobs,
-            tell=tell,
+            on_progress=on_progress,
         )
     _answer(request, name, result)
     return EXIT_CODES[result.answer.verdict]
@@ -157,16 +157,16 @@ def _witness(request: AskRequest, result: SafetyCheckResult) -> tuple[Path | Non
     return (path, "") if write_file("--witness", path, text) else (None, "")
 
 
-def _standing(
-    found: RecordedSession | tuple[Playbook, int], at: TimePoint, tell: Callable[[str], None]
+def _start_point(
+    found: RecordedSession | tuple[Playbook, int], at: TimePoint, on_progress: Callable[[str], None]
 ) -> tuple[str, StartPoint]:
     """Return the display name of the session, and the point at which it is forked."""
     if isinstance(found, RecordedSession):
         for note in found.notes:
             print_line(stderr_console(), f"note: {note}", "yellow")
-        return str(found.path), of_session(found, at, tell)
+        return str(found.path), of_session(found, at, on_progress)
     playbook, seed = found
-    return f"{playbook.name}, seed {seed}", of_playbook(playbook, seed, at, tell)
+    return f"{playbook.name}, seed {seed}", of_playbook(playbook, seed, at, on_progress)
 
 
 def _source(request: AskRequest) -> RecordedSession | tuple[Playbook, int]:

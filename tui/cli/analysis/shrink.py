@@ -208,13 +208,13 @@ def _shrink(request: ShrinkRequest) -> int:
 
 
 def _printer(request: ShrinkRequest, progress_line: ProgressLine) -> Callable[[DraftSearch, str], None]:
-    def tell(search: DraftSearch, kept: str) -> None:
+    def on_progress(search: DraftSearch, kept: str) -> None:
         if kept and request.plain:
             print_line(stderr_console(), f"{kept:6} {so_far(search)}")
         elif not request.plain:
             progress_line.update(lambda: so_far(search))
 
-    return tell
+    return on_progress
 
 
 def _hand_over(request: ShrinkRequest, shrunk: ShrinkResult, out: Path, journal: Journal) -> int:
@@ -246,7 +246,7 @@ def _again(request: ShrinkRequest) -> str:
     return "".join(f"{word} " for word in options)
 
 
-def _origin(request: ShrinkRequest, tell: Callable[[str], None]) -> ShrinkSource:
+def _origin(request: ShrinkRequest, on_progress: Callable[[str], None]) -> ShrinkSource:
     """Return the source: a recorded session exported as a playbook, else a playbook."""
     try:
         path = find_session(request.source, sessions_root())
@@ -258,7 +258,7 @@ def _origin(request: ShrinkRequest, tell: Callable[[str], None]) -> ShrinkSource
     recorded = read_session(path)
     for note in recorded.notes:
         print_line(stderr_console(), f"note: {note}", "yellow")
-    exported = export(recorded, name=recorded.start.playbook, tell=tell)
+    exported = export(recorded, name=recorded.start.playbook, on_progress=on_progress)
     return ShrinkSource(loads(exported.text, str(path)), recorded.start.seed, f"session {recorded.start.session_id}")
 
 

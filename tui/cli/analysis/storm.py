@@ -279,7 +279,7 @@ def _storm(request: StormRequest) -> int:
     if request.out is not None and request.resume is not None:
         raise _StormError("found --out and --resume together, expected one of them")
     if refused := engine_error(
-        request.engine, request.master, request.memory, workers="--workers" if request.workers else ""
+        request.engine, request.master, request.memory, workers="--jobs" if request.workers else ""
     ):
         raise _StormError(refused)
     if request.resume is not None and not (request.resume / "campaign.json").is_file():
@@ -319,7 +319,7 @@ def _run_here(
         request.runs,
         workers=request.workers,
         stops=_stops(request),
-        tell=lambda standing: progress_line.update(lambda: campaign_progress_text(standing)),
+        on_progress=lambda progress: progress_line.update(lambda: campaign_progress_text(progress)),
     )
 
 

@@ -7,13 +7,13 @@ from typing import Annotated, NoReturn
 import typer
 
 from tui.cli.commands import options as known
-from tui.cli.commands.options import JsonOption, MasterOption, MemoryOption
+from tui.cli.commands.options import JobsOption, JsonOption, MasterOption, MemoryOption
 
 STORM_HELP = """Search for failures: generate random fault schedules over a playbook's cluster and load.
 
 Each run generates its own faults, rates and durations, and times many of them by the state of the cluster. Then every
-fault heals and the cluster has the time of 'settle' to recover. One seed determines everything. Without a playbook it
-lists the bundled storm presets.
+fault heals, and the cluster has the playbook's 'settle' time to recover. One seed determines everything. Without a
+playbook it lists the bundled storm presets.
 
 Examples:
 
@@ -28,8 +28,8 @@ Examples:
 With --engine spark the runs are Spark tasks, their rows are Parquet files in the campaign directory, and a fleet report
 follows (see floodmark fleet). The same seeds give the same rows with either engine.
 
-Exit code 0: nothing surprising. 1: a surprising finding. 2: bad input. 70: internal error in a run. 130, 143: stopped;
-resume with the same command.
+Exit code 0: nothing surprising. 1: a finding that the Kafka version should not have. 2: bad input. 70: internal error
+in a run. 130, 143: stopped; resume with the same command.
 """
 
 
@@ -51,7 +51,7 @@ def register_storm(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         settings: Annotated[
             list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of the playbook.")
         ] = None,
-        keep_steps: Annotated[bool, typer.Option("--keep-steps", help="Keep the playbook's own steps too.")] = False,
+        keep_steps: Annotated[bool, typer.Option("--keep-steps", help="Run the playbook's own steps too.")] = False,
         no_vary: Annotated[
             bool, typer.Option("--no-vary", help="Do not vary settings over the playbook's grid.")
         ] = False,
@@ -73,9 +73,11 @@ def register_storm(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         resume: Annotated[
             Path | None, typer.Option(metavar="FOLDER", help="Resume the campaign in this directory.")
         ] = None,
-        workers: Annotated[
+        jobs: Annotated[
             int | None,
-            typer.Option("--workers", "-j", min=1, max=512, help="Number of processes; one per core by default."),
+            typer.Option(
+                "--jobs", "--workers", "-j", min=1, max=512, help="Number of processes; one per core by default."
+            ),
         ] = None,
         engine: Annotated[str, typer.Option(metavar="local|spark", help="Run on local cores or on Spark.")] = "local",
         master: MasterOption = None,
@@ -86,7 +88,7 @@ def register_storm(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
 
         request = StormRequest(
             source, runs, seed, settings or (), keep_steps, no_vary, only, show, stop_on_first, stop_on, out, resume,
-            workers or 0, json, engine, master, memory,
+            jobs or 0, json, engine, master, memory,
         )  # fmt: skip
         end(lambda: run_storm(request))
 
@@ -132,8 +134,8 @@ def register_ask(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
             str | None,
             typer.Option(
                 metavar="TIME|EVENTS",
-                help="Fork at this virtual time, or after this many events of the model; by default before settling, "
-                "or before a playbook's first step.",
+                help="Fork at this virtual time, or after this many events of the model; by default where a session "
+                "began to settle, or before a playbook's first step.",
             ),
         ] = None,
         seeds: Annotated[int, typer.Option(min=1, max=10_000, help="Number of seeds to simulate.")] = 20,
@@ -142,10 +144,17 @@ def register_ask(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
             typer.Option("--for", metavar="TIME", help="Simulate this long after the last action; at least 60s."),
         ] = None,
         stall: Annotated[
-            str | None, typer.Option(metavar="TIME", help="Longer pauses count as a stall; 2s by default.")
+            str | None,
+            typer.Option(
+                metavar="TIME", help="Count a producer or group that gets nothing for longer as stalled; 2s by default."
+            ),
         ] = None,
-        steps: Annotated[Path | None, typer.Option(metavar="FILE", help="Act by a YAML list of steps.")] = None,
-        seed: Annotated[int | None, typer.Option(min=0, help="Seed of a playbook up to the fork.")] = None,
+        steps: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="Take the actions from this YAML list of steps.")
+        ] = None,
+        seed: Annotated[
+            int | None, typer.Option(min=0, help="Seed of a playbook until the fork; its own by default.")
+        ] = None,
         settings: Annotated[
             list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of a playbook.")
         ] = None,
@@ -155,10 +164,7 @@ def register_ask(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
         ] = None,
         no_witness: Annotated[bool, typer.Option("--no-witness", help="Do not write the worst run.")] = False,
         force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-        jobs: Annotated[
-            int | None,
-            typer.Option("--jobs", "-j", min=1, max=512, help="Number of processes; one per core by default."),
-        ] = None,
+        jobs: JobsOption = None,
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
         from tui.cli.analysis.ask import AskRequest, run_ask  # noqa: PLC0415
@@ -207,7 +213,9 @@ def register_explore(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
         fingerprints: Annotated[
             bool, typer.Option(help="Keep 64-bit fingerprints of states: less memory, a small chance to miss one.")
         ] = False,
-        most: Annotated[int, typer.Option(min=0, help="Stop after this many states; 0 is no limit.")] = 2_000_000,
+        max_states: Annotated[
+            int, typer.Option("--max-states", "--most", min=0, help="Stop after this many states; 0 is no limit.")
+        ] = 2_000_000,
         stop_on_first: Annotated[bool, typer.Option("--stop-on-first", help="Stop at the first violation.")] = False,
         out: Annotated[str, typer.Option(metavar="FOLDER", help="Directory for counterexamples.")] = "explorations",
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
@@ -219,7 +227,7 @@ def register_explore(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
         }  # fmt: skip
         request = ExploreRequest(
             source, kafka, {name: value for name, value in bounds.items() if value is not None}, symmetry,
-            fingerprints, most, stop_on_first, out, json,
+            fingerprints, max_states, stop_on_first, out, json,
         )  # fmt: skip
         end(lambda: run_explore(request))
 
@@ -271,9 +279,11 @@ def register_shrink(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
             typer.Option("--out", "-o", metavar="FILE", help="File to write; NAME-shrunk.yaml by default."),
         ] = None,
         force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-        workers: Annotated[
+        jobs: Annotated[
             int | None,
-            typer.Option("--workers", "-j", min=1, max=512, help="Number of processes; one per core by default."),
+            typer.Option(
+                "--jobs", "--workers", "-j", min=1, max=512, help="Number of processes; one per core by default."
+            ),
         ] = None,
         budget: Annotated[
             str | None, typer.Option(metavar="RUNS|TIME", help="Stop after this many runs or this time, such as 2m.")
@@ -285,7 +295,7 @@ def register_shrink(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
         from tui.cli.analysis.shrink import ShrinkRequest, run_shrink  # noqa: PLC0415
 
         request = ShrinkRequest(
-            source, keep or (), seed, settings or (), out, force, workers or 0, budget or "", resume, plain, json
+            source, keep or (), seed, settings or (), out, force, jobs or 0, budget or "", resume, plain, json
         )
         end(lambda: run_shrink(request))
 
@@ -321,7 +331,7 @@ def register_why(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
             int | None,
             typer.Option(
                 min=1,
-                help="Explain only this finding; by default all, with the point of no return of 3 losses.",
+                help="Number of the finding to explain; by default all, with the point of no return of three losses.",
             ),
         ] = None,
         at: Annotated[
@@ -338,10 +348,7 @@ def register_why(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
         seeds: Annotated[
             int, typer.Option(min=1, max=1000, help="Number of seeds to confirm the best change with.")
         ] = 5,
-        jobs: Annotated[
-            int | None,
-            typer.Option("--jobs", "-j", min=1, max=512, help="Number of parallel runs; one per core by default."),
-        ] = None,
+        jobs: JobsOption = None,
     ) -> None:
         from tui.cli.runs.why import WhyRequest, run_why  # noqa: PLC0415
 

@@ -12,6 +12,10 @@ FsyncOption = Annotated[
     Fsync, typer.Option("--fsync", help="When the recording is synced to disk; interval is about once a second.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+JobsOption = Annotated[
+    int | None,
+    typer.Option("--jobs", "--workers", "-j", min=1, max=512, help="Number of processes; one per core by default."),
+]
 MasterOption = Annotated[
     str | None,
     typer.Option(

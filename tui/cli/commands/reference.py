@@ -22,7 +22,8 @@ def register_invariants(app: typer.Typer) -> None:
     @app.command("invariants")
     def _invariants(
         name: Annotated[
-            str | None, typer.Argument(help="Show details of this one.", autocompletion=known.invariants)
+            str | None,
+            typer.Argument(metavar="[NAME]", help="Show details of this one.", autocompletion=known.invariants),
         ] = None,
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
@@ -105,7 +106,8 @@ def _register_library(app: typer.Typer, end: Callable[[Callable[[], int]], NoRet
     @app.command("library")
     def _library(
         name: Annotated[
-            str | None, typer.Argument(help="Show details of this one.", autocompletion=known.playbooks)
+            str | None,
+            typer.Argument(metavar="[NAME]", help="Show details of this playbook.", autocompletion=known.playbooks),
         ] = None,
         tag: Annotated[
             str | None, typer.Option(metavar="TAG", help="Only playbooks with this tag, such as loss.")
@@ -131,7 +133,8 @@ def _register_faults(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
     @app.command("faults")
     def _faults(
         name: Annotated[
-            str | None, typer.Argument(help="Show details of this one.", autocompletion=known.faults)
+            str | None,
+            typer.Argument(metavar="[NAME]", help="Show details of this fault.", autocompletion=known.faults),
         ] = None,
         family: Annotated[
             str | None, typer.Option(metavar="FAMILY", help="Only this family, such as links or 'control plane'.")
@@ -148,7 +151,8 @@ def _register_kafka(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
     @app.command("profiles")
     def _profiles(
         version: Annotated[
-            str | None, typer.Argument(help="Show the rules of this version.", autocompletion=known.versions)
+            str | None,
+            typer.Argument(metavar="[VERSION]", help="Show the rules of this version.", autocompletion=known.versions),
         ] = None,
         card: Annotated[
             bool,
@@ -185,16 +189,18 @@ def _register_kafka(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
 def _register_keys(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
     @app.command("keys")
     def _keys(
-        place: Annotated[
+        section: Annotated[
             str | None,
-            typer.Argument(metavar="[PLACE]", help="Part of a playbook, such as cluster, producers, steps or expect."),
+            typer.Argument(
+                metavar="[SECTION]", help="Section of a playbook: cluster, producers, steps, expect and so on."
+            ),
         ] = None,
         json: JsonOption = False,
     ) -> None:
-        """List the keys of a part of a playbook, with their values."""
+        """List the keys of a section of a playbook, with their values."""
         from tui.cli.reference.catalogue import keys  # noqa: PLC0415
 
-        end(lambda: keys(place, json=json))
+        end(lambda: keys(section, json=json))
 
     @app.command("schema")
     def _schema() -> None:

@@ -69,7 +69,7 @@ def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun
     print_heading(console, playbook, chosen.seed, playbook.spec.profile.name)
     with ProgressLine(stderr_console()) as progress_line:
 
-        def tell(entry: Entry) -> None:
+        def on_progress(entry: Entry) -> None:
             progress_line.hide()
             if isinstance(entry, StepPrediction):
                 for line in predicted_lines(entry):
@@ -82,7 +82,7 @@ def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun
             playbook,
             chosen.seed,
             until_us=until_us,
-            tell=tell,
+            on_progress=on_progress,
             progress=lambda session: progress_line.update(lambda: progress(session)),
         )
     print_end(console, done)

@@ -119,27 +119,29 @@ class GridOptions:
     """Whether the grid runs as a campaign."""
 
 
-def refusals(asked: GridOptions, chosen: Sequence[PlaybookChoice]) -> list[str]:
+def refusals(options: GridOptions, chosen: Sequence[PlaybookChoice]) -> list[str]:
     """Return an error message for each conflict between the options."""
     errors = []
     grid = chosen[0].playbook.grid if len(chosen) == 1 else None
-    alone = set(asked.beside) & {"--no-vary", "--dry-run"}
-    own_seeds = grid is not None and SEED in grid.names and "--repeat" not in asked.makers
-    if asked.seed is not None and own_seeds and not alone:
-        errors.append(f"--seed: found {asked.seed}, but the grid of {chosen[0].playbook.path} has an axis of seeds")
-    if asked.makers:
-        errors += [f"found {asked.makers[0]} and {option} together, expected one of them" for option in asked.beside]
+    alone = set(options.beside) & {"--no-vary", "--dry-run"}
+    own_seeds = grid is not None and SEED in grid.names and "--repeat" not in options.makers
+    if options.seed is not None and own_seeds and not alone:
+        errors.append(f"--seed: found {options.seed}, but the grid of {chosen[0].playbook.path} has an axis of seeds")
+    if options.makers:
+        errors += [
+            f"found {options.makers[0]} and {option} together, expected one of them" for option in options.beside
+        ]
         if len(chosen) > 1:
-            errors.append(f"{asked.makers[0]}: found {len(chosen)} playbooks, expected one: each has its own grid")
-    elif asked.engine and len(chosen) > 1:
+            errors.append(f"{options.makers[0]}: found {len(chosen)} playbooks, expected one: each has its own grid")
+    elif options.engine and len(chosen) > 1:
         errors.append(f"--engine: found {len(chosen)} playbooks, expected one with a grid")
-    elif asked.engine and chosen and grid is None:
+    elif options.engine and chosen and grid is None:
         errors.append(f"--engine: {chosen[0].playbook.path} has no grid, expected one: --vary or --repeat makes it")
-    elif asked.engine and alone:
-        errors += [f"found --engine and {option} together, expected one of them" for option in asked.beside]
+    elif options.engine and alone:
+        errors += [f"found --engine and {option} together, expected one of them" for option in options.beside]
     elif grid is not None and not alone:
         why = f"{chosen[0].playbook.path}: its grid runs many sessions at a time; --no-vary runs it once"
-        errors += [f"{option}: {why}" for option in asked.beside]
+        errors += [f"{option}: {why}" for option in options.beside]
     return errors
 
 

@@ -81,11 +81,11 @@ def _job(chosen: PlaybookChoice, out: Path, until_us: int, fsync: Fsync) -> Play
 
 
 def _one_after_other(
-    console: Console, request: RunRequest, asked: CheckedRequest, jobs: list[PlaybookJob], explained:
+    console: Console, request: RunRequest, checked: CheckedRequest, jobs: list[PlaybookJob], explained:
     list[LossExplanation]
 ) -> list[JobOutcome]:  # fmt: skip
     """Run all in this process and print each result; ``explained`` gets the explanation of losses."""
-    driver = SessionDriver(console, asked.until_us)
+    driver = SessionDriver(console, checked.until_us)
     events = stderr_console() if request.document else console
     if request.speed is not None:
         from tui.cli.runs.narration import LivePrinter  # noqa: PLC0415 - most runs print no events
@@ -95,9 +95,9 @@ def _one_after_other(
         driver.events = events
     outcomes: list[JobOutcome] = []
     brief = request.document or request.plain or request.speed is not None
-    explain = partial(_explain, console, request, asked, explained)
+    explain = partial(_explain, console, request, checked, explained)
     alone = None if len(jobs) > 1 or (brief and not request.why) else explain
-    for number, (each, job) in enumerate(zip(asked.chosen, jobs, strict=True)):
+    for number, (each, job) in enumerate(zip(checked.chosen, jobs, strict=True)):
         if number:
             print_line(console, "")
         outcome = _run_one(driver, each, job, alone=alone)
@@ -109,13 +109,13 @@ def _one_after_other(
 
 
 def _explain(
-    console: Console, request: RunRequest, asked: CheckedRequest, explained: list[LossExplanation], chosen:
+    console: Console, request: RunRequest, checked: CheckedRequest, explained: list[LossExplanation], chosen:
     PlaybookChoice, result: SessionResult
 ) -> None:  # fmt: skip
     """Explain the losses of a single session, after its verdict."""
     from tui.cli.runs.why import after_run  # noqa: PLC0415 - most sessions lose nothing
 
-    why = after_run(console, chosen, result, wanted=request.why, until_us=asked.until_us)
+    why = after_run(console, chosen, result, wanted=request.why, until_us=checked.until_us)
     explained += [why] if why is not None else []
 
 

@@ -66,7 +66,7 @@ def _explain(path: Path) -> bool:
 
     try:
         with ProgressLine(stderr_console()) as progress_line:
-            why = explain_recorded(path, tell=lambda text: progress_line.update(lambda: text))
+            why = explain_recorded(path, on_progress=lambda text: progress_line.update(lambda: text))
         keep(path, why)
     except (WhyError, PlaybookError, ExportError, ReplayMismatchError, session_files.SessionError, OSError) as error:
         print_line(stderr_console(), f"no remedies for {path.name}: {error}", "yellow")
@@ -261,11 +261,11 @@ def run_on_spark(
 # The progress of a campaign, in one line.
 
 
-def campaign_progress_text(standing: CampaignProgress) -> str:
+def campaign_progress_text(progress: CampaignProgress) -> str:
     """Return ``40 of 200 runs, 8.1/s, 0:00:20 left: 3 found, 1 surprising``, and the coverage of a storm."""
-    left = f", {elapsed(round(standing.left_s))} left" if standing.left_s >= 0 else ""
-    covered = f"; {standing.reached} of {standing.pairs} pairs of fault and state covered" if standing.pairs else ""
+    left = f", {elapsed(round(progress.left_s))} left" if progress.left_s >= 0 else ""
+    covered = f"; {progress.reached} of {progress.pairs} pairs of fault and state covered" if progress.pairs else ""
     return (
-        f"{standing.done} of {standing.runs} runs, {standing.per_second:.1f}/s{left}: {standing.found} found, "
-        f"{standing.unexpected} surprising{covered}"
+        f"{progress.done} of {progress.runs} runs, {progress.per_second:.1f}/s{left}: {progress.found} found, "
+        f"{progress.unexpected} surprising{covered}"
     )

@@ -119,7 +119,7 @@ def cause_lines(ended: PlaybookOutcome) -> list[str]:
     return list(dict.fromkeys(cause for cause in causes if cause))
 
 
-class Display:
+class SuiteDisplay:
     """Progress of a suite on a terminal: status lines, and a line for each playbook that did not pass."""
 
     def __init__(self, console: Console, names: Sequence[str]) -> None:
@@ -132,7 +132,7 @@ class Display:
         self._total = self._all.add_task("", total=len(names), failed="")
         self._live: Live | None = None
 
-    def __enter__(self) -> "Display":
+    def __enter__(self) -> "SuiteDisplay":
         if self._console.is_terminal and not self._console.quiet:
             both = Group(self._running, self._all)
             self._live = Live(both, console=self._console, transient=True, refresh_per_second=8)
@@ -205,7 +205,7 @@ def run_suite(
     jobs: Sequence[PlaybookJob], names: Sequence[str], *, workers: int, fail_fast: bool
 ) -> list[JobOutcome]:  # fmt: skip
     """Run all with progress on stderr; return the outcomes in order."""
-    with Display(stderr_console(), names) as display:
+    with SuiteDisplay(stderr_console(), names) as display:
         return run_all(
             jobs,
             workers=workers,

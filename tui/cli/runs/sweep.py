@@ -59,18 +59,18 @@ HEAD: Final = 13
 """Characters of a line of a wrapped heading."""
 
 
-def fitted(told: SweepTable, width: int) -> list[str]:
+def fitted(table: SweepTable, width: int) -> list[str]:
     """Return the lines of a table; they exceed ``width`` only if the measures alone do."""
-    broken = _lines(told.heads, told.rows)
-    if max(map(len, broken)) <= width or not told.axes:
+    broken = _lines(table.heads, table.rows)
+    if max(map(len, broken)) <= width or not table.axes:
         return broken
     named, heads, rows = [], [], []
-    heads = [told.heads[0], "", *told.heads[1 + told.axes :]]
-    for number, row in enumerate(told.rows):
+    heads = [table.heads[0], "", *table.heads[1 + table.axes :]]
+    for number, row in enumerate(table.rows):
         letter = _letter(number)
-        pairs = zip(told.heads[1 : 1 + told.axes], row[1 : 1 + told.axes], strict=True)
+        pairs = zip(table.heads[1 : 1 + table.axes], row[1 : 1 + table.axes], strict=True)
         named.append(f"{letter}{GAP}{' '.join(f'{name}={value}' for name, value in pairs)}")
-        rows.append((row[0], letter, *row[1 + told.axes :]))
+        rows.append((row[0], letter, *row[1 + table.axes :]))
     return [*named, "", *_lines(heads, rows)]
 
 
@@ -112,12 +112,12 @@ def _letter(number: int) -> str:
 FAILURES_SHOWN = 12
 
 
-def run_grid(request: RunRequest, asked: CheckedRequest) -> int:
+def run_grid(request: RunRequest, checked: CheckedRequest) -> int:
     """Run the grid of one playbook, print its matrix, and write the documents; return the exit code."""
-    console, (chosen,) = stdout_console(document=request.document), asked.chosen
+    console, (chosen,) = stdout_console(document=request.document), checked.chosen
     playbook, grid = chosen.playbook, chosen.playbook.grid or Grid(())
     out = request.out or sessions_root()
-    varying = GridRun(playbook, grid, chosen.seed, chosen.settings, out, asked.until_us, fsync=request.fsync)
+    varying = GridRun(playbook, grid, chosen.seed, chosen.settings, out, checked.until_us, fsync=request.fsync)
     print_grid_heading(console, chosen, grid)
     names = [cell_label(cell) for cell, _job in jobs_of(varying)]
     run = partial(
@@ -126,7 +126,7 @@ def run_grid(request: RunRequest, asked: CheckedRequest) -> int:
     matrix, outcomes = run_jobs(varying, run)
     print_matrix(console, matrix)
     print_line(console, f"sessions under {out}", "dim")
-    return write_grid_documents(console, request, asked, matrix, outcomes)
+    return write_grid_documents(console, request, checked, matrix, outcomes)
 
 
 def print_grid_heading(console: Console, chosen: PlaybookChoice, grid: Grid) -> None:
@@ -139,16 +139,16 @@ def print_grid_heading(console: Console, chosen: PlaybookChoice, grid: Grid) -> 
 
 
 def write_grid_documents(
-    console: Console, request: RunRequest, asked: CheckedRequest, matrix: SweepMatrix, outcomes: Sequence[JobOutcome]
+    console: Console, request: RunRequest, checked: CheckedRequest, matrix: SweepMatrix, outcomes: Sequence[JobOutcome]
 ) -> int:  # fmt: skip
     """The cells as a suite for what compares and judges suites, the matrix for what shows it."""
     if any(each.code == INTERRUPTED for each in outcomes):
         return INTERRUPTED
-    (chosen,), (word,) = asked.chosen, asked.words
+    (chosen,), (word,) = checked.chosen, checked.words
     ended = [_ended(chosen, word, request, row.cell, outcome)
              for row, outcome in zip(matrix.rows, outcomes, strict=True)]  # fmt: skip
     code = write_documents(
-        console, replace(request, json=False), replace(asked, is_suite=True), ended,
+        console, replace(request, json=False), replace(checked, is_suite=True), ended,
         summary=lambda _ended, differences: grid_markdown(matrix, differences),
     )  # fmt: skip
     code = worst([matrix.code, code])
@@ -213,10 +213,10 @@ GRIDS: Final = Path("grids")
 REPORT: Final = Path("fleet", "fleet.html")
 
 
-def run_campaign_grid(request: RunRequest, asked: CheckedRequest) -> int:
+def run_campaign_grid(request: RunRequest, checked: CheckedRequest) -> int:
     """Run a grid as a campaign: missing cells, then the matrix of all and the documents; return the exit code."""
     try:
-        return _run(request, asked)
+        return _run(request, checked)
     except (CampaignError, RecordingError) as error:
         print_error(str(error))
         return BAD_INPUT
@@ -224,12 +224,12 @@ def run_campaign_grid(request: RunRequest, asked: CheckedRequest) -> int:
         return error.code
 
 
-def _run(request: RunRequest, asked: CheckedRequest) -> int:
-    (chosen,), (word,) = asked.chosen, asked.words
+def _run(request: RunRequest, checked: CheckedRequest) -> int:
+    (chosen,), (word,) = checked.chosen, checked.words
     console = stdout_console(document=request.document)
     playbook, grid = chosen.playbook, chosen.playbook.grid
     assert grid is not None
-    varying = GridRun(playbook, grid, chosen.seed, chosen.settings, None, asked.until_us)
+    varying = GridRun(playbook, grid, chosen.seed, chosen.settings, None, checked.until_us)
     plan = plan_of(varying)
     folder = request.out or GRIDS / f"{playbook.name}-{chosen.seed}"
     campaign = open_campaign(folder, plan, playbook.name, rows=request.engine != SPARK)
@@ -249,7 +249,7 @@ def _run(request: RunRequest, asked: CheckedRequest) -> int:
     print_matrix(console, matrix)
     for line in _where(folder, campaign.kept):
         print_line(console, line, "dim")
-    return write_grid_documents(console, request, asked, matrix, outcomes)
+    return write_grid_documents(console, request, checked, matrix, outcomes)
 
 
 def _here(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> CampaignResult:
@@ -259,7 +259,7 @@ def _here(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> Campa
             plan,
             plan.grid.size,
             workers=request.jobs or cores(),
-            tell=lambda standing: progress_line.update(lambda: campaign_progress_text(standing)),
+            on_progress=lambda progress: progress_line.update(lambda: campaign_progress_text(progress)),
         )
         if not result.interrupted:
             keep_first(

@@ -140,7 +140,7 @@ def _why(request: WhyRequest) -> int:
             number = _closed(case, result, number)
         why = explain(
             case, result, number=number, workers=request.jobs, seeds=request.seeds,
-            tell=lambda text: progress_line.update(lambda: text),
+            on_progress=lambda text: progress_line.update(lambda: text),
         )  # fmt: skip
     if request.json:
         print_document(to_text(why.to_json()))
@@ -208,7 +208,7 @@ def after_run(
     case = SessionCase(chosen.playbook, chosen.seed, until_us)
     try:
         with ProgressLine(stderr_console()) as progress_line:
-            why = explain(case, result, tell=lambda text: progress_line.update(lambda: text))
+            why = explain(case, result, on_progress=lambda text: progress_line.update(lambda: text))
     except KeyboardInterrupt:
         print_line(stderr_console(), f"why      stopped; run again with: {_command(chosen, result)}", "yellow")
         return None

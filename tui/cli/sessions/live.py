@@ -34,11 +34,11 @@ from tui.output.session_end import close_unsealed, seal_all
 from tui.session.destination import SANDBOX
 from tui.session.playbook_choice import begin_live
 from tui.session.typed_commands import (
-    Act,
+    ActionCommand,
     CommandContext,
-    Go,
-    Play,
-    Press,
+    JumpCommand,
+    KeyCommand,
+    PlayCommand,
     Speed,
     Typed,
     TypedError,
@@ -364,18 +364,18 @@ class LiveSession:
             self._say(f"refused: {error}")
 
     def _do(self, typed: Typed, line: str) -> None:
-        if isinstance(typed, Act):
+        if isinstance(typed, ActionCommand):
             for action in typed.actions:
                 self._travel(partial(self._act, action), pause=self._session.in_past)
         elif isinstance(typed, Speed):
             self.pace.speed = typed.speed
             self._begin()
             self._say(f"speed {typed.speed:g}")
-        elif isinstance(typed, Play) or (isinstance(typed, Press) and typed.id == "pause" and self.paused):
+        elif isinstance(typed, PlayCommand) or (isinstance(typed, KeyCommand) and typed.id == "pause" and self.paused):
             self._pause(paused=False)
-        elif isinstance(typed, Go):
+        elif isinstance(typed, JumpCommand):
             self._go(typed.at_us)
-        elif isinstance(typed, Press):
+        elif isinstance(typed, KeyCommand):
             self._press(typed.id, line)
 
     def _act(self, action: Action) -> None:

@@ -13,10 +13,10 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.spec import INTERNAL
 from cluster_model.util.quantities import counted, listed
 from playbooks.engine.manual_session import ManualSession
-from playbooks.engine.replay import Recovered, ReplayMismatchError, recover, replay, rerun
+from playbooks.engine.replay import RecoveryResult, ReplayMismatchError, recover, replay, rerun
 from playbooks.engine.session import Session
 from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, nearest, shown
-from playbooks.export.playbook_writer import Exported, ExportError, export
+from playbooks.export.playbook_writer import ExportedPlaybook, ExportError, export
 from playbooks.model.record_contents import PeekedRecord, inspect_record
 from playbooks.parser.document.field_types import NAME, NAME_PATTERN
 from playbooks.recording.reader import RecordedSession, read_session
@@ -71,7 +71,9 @@ def _export(request: Export) -> int:
         print_line(console, f"note: {note}", "yellow")
     try:
         with ProgressLine(console) as progress_line:
-            exported = export(recorded, name=request.name or "", tell=lambda text: progress_line.update(lambda: text))
+            exported = export(
+                recorded, name=request.name or "", on_progress=lambda text: progress_line.update(lambda: text)
+            )
     except ExportError as error:
         print_error(str(error))
         return FAILED
@@ -88,7 +90,7 @@ def _export(request: Export) -> int:
     return OK
 
 
-def export_summary(exported: Exported) -> str:
+def export_summary(exported: ExportedPlaybook) -> str:
     """Return the contents of an exported playbook in one line."""
     mine = f", {exported.operator} of them by the operator" if exported.operator else ""
     added = counted(exported.inferred, "expectation")
@@ -301,7 +303,7 @@ def _one(text: str) -> int:
     return OK
 
 
-def _print_recovered(done: Recovered) -> None:
+def _print_recovered(done: RecoveryResult) -> None:
     print_line(stdout_console(), str(done.path))
     torn = (
         f"; {counted(done.dropped, 'byte')} of an incomplete line moved to a file beside the log"

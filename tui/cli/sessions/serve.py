@@ -30,7 +30,7 @@ from tui.output.console import print_error, print_line, print_problems, stderr_c
 from tui.output.session_end import seal, verdict_text
 from tui.screen_choice import ScreenChoice, ScreenChoiceError, check
 from tui.session.playbook_choice import read
-from tui.session.typed_commands import Act, CommandContext, Press, TypedError, facts_now, read_line
+from tui.session.typed_commands import ActionCommand, CommandContext, KeyCommand, TypedError, facts_now, read_line
 
 BARE: Final = """\
 floodmark: 1
@@ -209,10 +209,10 @@ class GatewaySession:
                 own[line]()
                 return
             typed = read_line("heal all" if line == "heal" else line, self._place())
-            if isinstance(typed, Act):
+            if isinstance(typed, ActionCommand):
                 for action in typed.actions:
                     self._say(f"done: {self._gateway.act(action)}")
-            elif isinstance(typed, Press) and typed.id == "quit":
+            elif isinstance(typed, KeyCommand) and typed.id == "quit":
                 self._left.set()
             else:
                 self._say(f"refused: found {shown(line)}, allowed here are faults, operations, {listed(HERE, 'and')}")

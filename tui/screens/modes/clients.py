@@ -12,7 +12,7 @@ from tui.keybindings.scopes import bindings_of
 from tui.screens.base import Filtering, ModeScreen
 from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import clipboard_text, side_panes
 from tui.viewmodel.side_panes import ClientPosition, ClientTable
 from tui.widgets import tooltips
@@ -38,11 +38,11 @@ class ClientsScreen(ModeScreen, Filtering):
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("clients")
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
-        super().__init__(look, bridge)
-        self._table = SidePane(look, "clients-table")
-        self._table.printer = tooltips.of_side(self._table, bridge)
-        self._pane = Pane(self._table, look, title="Clients", id="clients-all-pane")
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
+        super().__init__(appearance, session_controller)
+        self._table = SidePane(appearance, "clients-table")
+        self._table.printer = tooltips.of_side(self._table, session_controller)
+        self._pane = Pane(self._table, appearance, title="Clients", id="clients-all-pane")
         self._first = 0
         self._client = ""
         """Name of the selected client; empty for the first."""
@@ -64,9 +64,13 @@ class ClientsScreen(ModeScreen, Filtering):
 
     def _built(self, width: int = 0) -> ClientTable:
         """Return the table of the clients that match the filter."""
-        bridge = self.bridge
-        summed = side_panes.fitting(summarize(bridge.session.client_stats, bridge.view), self._words)
-        return side_panes.build(summed, bridge.view, bridge.rates, width or self._table.size.width, self._words)
+        session_controller = self.session_controller
+        summed = side_panes.fitting(
+            summarize(session_controller.session.client_stats, session_controller.view), self._words
+        )
+        return side_panes.build(
+            summed, session_controller.view, session_controller.rates, width or self._table.size.width, self._words
+        )
 
     def under_cursor(self) -> tuple[str, str]:
         """Return the whole table."""
@@ -137,7 +141,7 @@ class ClientsScreen(ModeScreen, Filtering):
 
     def _processes(self) -> list[int]:
         """Return the processes of the selected client, or of all members of a group."""
-        place, view = self.place, self.bridge.view
+        place, view = self.place, self.session_controller.view
         if place is None:
             return []
         names = [place.name.removesuffix(SUFFIX)]
@@ -170,7 +174,7 @@ class ClientsScreen(ModeScreen, Filtering):
 
     def partition_name(self) -> str:
         """Return the first partition of a topic of the selected client, else the one under the main cursor."""
-        place, view = self.place, self.bridge.view
+        place, view = self.place, self.session_controller.view
         topics: list[str] = []
         if place is not None:
             topics += [each.topic for each in view.producers if each.name == place.name]

@@ -14,9 +14,9 @@ from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ModeScreen
 from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import clipboard_text, log_view, record_inspector
-from tui.viewmodel.log_view import Shares, share, title
+from tui.viewmodel.log_view import PaneSizes, share, title
 from tui.viewmodel.row import LabelPosition, Row
 from tui.widgets import tooltips
 from tui.widgets.log import Microscope
@@ -42,18 +42,18 @@ class LogScreen(ModeScreen):
     )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("microscope")
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
-        super().__init__(look, bridge)
-        self.microscope = Microscope(look)
-        self.microscope.printer = tooltips.of_log(self.microscope, bridge)
-        self._record = SidePane(look, "log-record")
-        self._epochs = SidePane(look, "log-epochs")
-        self._wires = SidePane(look, "log-wires")
-        self._log_pane = Pane(self.microscope, look, title="Log", id="log-pane")
-        self._record_pane = Pane(self._record, look, title="Record", id="log-record-pane")
-        self._epochs_pane = Pane(self._epochs, look, title="Leader epochs", id="log-epochs-pane")
-        self._wires_pane = Pane(self._wires, look, title="Fetches", id="log-wires-pane")
-        self._shared: Shares | None = None
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
+        super().__init__(appearance, session_controller)
+        self.microscope = Microscope(appearance)
+        self.microscope.printer = tooltips.of_log(self.microscope, session_controller)
+        self._record = SidePane(appearance, "log-record")
+        self._epochs = SidePane(appearance, "log-epochs")
+        self._wires = SidePane(appearance, "log-wires")
+        self._log_pane = Pane(self.microscope, appearance, title="Log", id="log-pane")
+        self._record_pane = Pane(self._record, appearance, title="Record", id="log-record-pane")
+        self._epochs_pane = Pane(self._epochs, appearance, title="Leader epochs", id="log-epochs-pane")
+        self._wires_pane = Pane(self._wires, appearance, title="Fetches", id="log-wires-pane")
+        self._shared: PaneSizes | None = None
         self._beside = Vertical(self._epochs_pane, self._wires_pane, id="log-beside")
 
     def body(self) -> list[Widget]:
@@ -63,14 +63,14 @@ class LogScreen(ModeScreen):
     @property
     def partition(self) -> PartitionView | None:
         """Partition selected on the main screen; None without one."""
-        partitions = self.bridge.view.partitions
+        partitions = self.session_controller.view.partitions
         return partitions[min(self.main.matrix.cursor[0], len(partitions) - 1)] if partitions else None
 
     def broker(self, partition: PartitionView) -> int:
         """Return the broker whose replica the cursor is on: the selected one, else the leader, else the first."""
-        brokers, at = self.bridge.view.brokers, self.main.matrix.cursor[1]
+        brokers, at = self.session_controller.view.brokers, self.main.matrix.cursor[1]
         chosen = brokers[at].id if at < len(brokers) else -1
-        held = list(self.bridge.session.cluster.cluster_state.replicas[partition.name])
+        held = list(self.session_controller.session.cluster.cluster_state.replicas[partition.name])
         return next((each for each in (chosen, partition.leader) if each in held), held[0] if held else -1)
 
     def resized(self) -> None:
@@ -84,8 +84,8 @@ class LogScreen(ModeScreen):
             self._show_nothing()
             return
         self._share(len(partition.replicas))
-        cluster, bridge = self.bridge.session.cluster, self.bridge
-        cuts = bridge.log_history.truncations(partition.name, bridge.view.now_us)
+        cluster, session_controller = self.session_controller.session.cluster, self.session_controller
+        cuts = session_controller.log_history.truncations(partition.name, session_controller.view.now_us)
         broker = self.broker(partition)
         self.microscope.motion = self.main.motion
         self.microscope.present(cluster, partition, broker, cuts)
@@ -99,7 +99,9 @@ class LogScreen(ModeScreen):
             size = self._epochs.size
             self._epochs.show(log_view.build_epochs(partition, broker, size.width, size.height))
             found = inflight_fetches(cluster, partition.name)
-            self._wires.show(log_view.build_fetches(found, partition, bridge.view)[: max(1, self._wires.size.height)])
+            self._wires.show(
+                log_view.build_fetches(found, partition, session_controller.view)[: max(1, self._wires.size.height)]
+            )
 
     def _legend(self) -> str:
         scale = log_view.scale(self.microscope.scope)
@@ -123,7 +125,7 @@ class LogScreen(ModeScreen):
     def _show_nothing(self) -> None:
         self._log_pane.caption("Log")
         own = "only internal topics: i shows them"
-        text = own if self.bridge.view.internal else "no partitions"
+        text = own if self.session_controller.view.internal else "no partitions"
         self.microscope.show((log_view.LogTextRow(text, "quiet"),))
         for pane in (self._record, self._epochs, self._wires):
             pane.show((Row(()),))
@@ -131,14 +133,14 @@ class LogScreen(ModeScreen):
     def _inspected(
         self, cluster: Cluster, partition: PartitionView, broker: int, offset: int, room: tuple[int, int]
     ) -> tuple[Row, ...]:
-        name, book, now_us = partition.name, self.bridge.log_history, self.bridge.view.now_us
+        name, book, now_us = partition.name, self.session_controller.log_history, self.session_controller.view.now_us
         known = inspect(cluster.cluster_state, cluster.checker, name, offset)
         seen = []
         for peeked, each in zip(inspect_record(cluster, name, offset), known, strict=True):
             acked_us = book.acked_us(name, each.log_branch, offset)
             seen.append(record_inspector.InspectedRecord(peeked, each, acked_us if acked_us <= now_us else -1))
         handed = cluster.checker.readings.groups_that_read(name, offset, offset + 1)
-        read = record_inspector.readers(self.bridge.view, name, handed)
+        read = record_inspector.readers(self.session_controller.view, name, handed)
         here = copies(cluster.cluster_state, name, offset, -1)
         place = record_inspector.RecordPosition(name, offset, broker, partition.leader)
         return record_inspector.build(seen, here, place, read, room)
@@ -148,7 +150,7 @@ class LogScreen(ModeScreen):
         partition = self.partition
         if partition is None or self.chosen_pane not in ("", "log-pane", "log-record-pane"):
             return "", ""
-        cluster, offset = self.bridge.session.cluster, self.microscope.log_offset
+        cluster, offset = self.session_controller.session.cluster, self.microscope.log_offset
         what, room = f"{partition.name} offset {offset}", (clipboard_text.CELLS, clipboard_text.LINES)
         rows = self._inspected(cluster, partition, self.broker(partition), offset, room)
         return what, f"{what}\n{clipboard_text.plain_text(rows)}"
@@ -159,9 +161,9 @@ class LogScreen(ModeScreen):
             return []
         return self.microscope.places()
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Move the cursor to that replica."""
-        self._select(int(place.key))
+        self._select(int(position.key))
 
     # -- acting on the replica under the cursor ---------------------------------------------------------------------
 
@@ -201,14 +203,14 @@ class LogScreen(ModeScreen):
         self._select(held[min(max(at + lanes, 0), len(held) - 1)] if held else -1)
 
     def _select(self, broker: int) -> None:
-        ids = [each.id for each in self.bridge.view.brokers]
+        ids = [each.id for each in self.session_controller.view.brokers]
         if broker in ids:
             self.main.matrix.place(self.main.matrix.cursor[0], ids.index(broker))
         self.present()
 
     def action_partition(self, partitions: int) -> None:
         """Select another partition, wrapping around."""
-        if self.bridge.view.partitions:
+        if self.session_controller.view.partitions:
             self.main.matrix.turn(partitions)
             self.microscope.follow()
             self.present()
@@ -242,7 +244,7 @@ class LogScreen(ModeScreen):
         partition = self.partition
         if partition is None:
             return
-        at = self.microscope.fork(self.bridge.session.cluster, partition)
+        at = self.microscope.fork(self.session_controller.session.cluster, partition)
         if at < 0:
             self.main.toast(f"all replicas of {partition.name} agree with their leader")
         else:
@@ -280,13 +282,13 @@ class LogScreen(ModeScreen):
         partition = self.partition
         if partition is None:
             return
-        cluster, offset = self.bridge.session.cluster, self.microscope.log_offset
+        cluster, offset = self.session_controller.session.cluster, self.microscope.log_offset
         found = inspect(cluster.cluster_state, cluster.checker, partition.name, offset)
         broker = self.broker(partition)
         held = [each for each in found if broker in each.record.holders] or list(found)
         if not held:
             self.main.toast(f"no record was written at {partition.name} offset {offset} so far")
-        elif held[-1].record.appended_us < self.bridge.session.timeline.first_us:
+        elif held[-1].record.appended_us < self.session_controller.session.timeline.first_us:
             self.main.toast("the history of this session does not go back that far")
         else:
             self.microscope.scope = self.microscope.scope.at(offset)
@@ -299,7 +301,7 @@ class LogScreen(ModeScreen):
         partition = self.partition
         if partition is not None:
             offset = self.microscope.log_offset
-            self.app.push_screen(RecordScreen(self.look, self.bridge, partition.name, offset))
+            self.app.push_screen(RecordScreen(self.appearance, self.session_controller, partition.name, offset))
 
     async def action_internal(self) -> None:
         """Show or hide internal topics."""

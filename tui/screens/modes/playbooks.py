@@ -20,7 +20,7 @@ from tui.session.destination import Destination
 from tui.session.destination_check import DestinationError, playbook_destination, session_destination, shown
 from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import playbook_pages
 from tui.viewmodel.playbook_pages import PlaybookListEntry
 from tui.viewmodel.row import LabelPosition, Row
@@ -52,16 +52,16 @@ class PlaybooksScreen(ModeScreen):
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("playbooks")
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
-        super().__init__(look, bridge)
-        self._list, self._about = Rows(look, "plays-list"), Rows(look, "plays-about")
-        self._text, self._expected = Rows(look, "plays-text"), Rows(look, "plays-expected")
-        self._said = Rows(look, "plays-said")
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
+        super().__init__(appearance, session_controller)
+        self._list, self._about = Rows(appearance, "plays-list"), Rows(appearance, "plays-about")
+        self._text, self._expected = Rows(appearance, "plays-text"), Rows(appearance, "plays-expected")
+        self._said = Rows(appearance, "plays-said")
         self._prompt = Input(id="plays-prompt")
-        self._list_pane = Pane(self._list, look, title=LISTS[0], id="plays-list-pane")
-        self._about_pane = Pane(self._about, look, title="", id="plays-about-pane")
-        self._text_pane = Pane(self._text, look, title="", id="plays-text-pane")
-        self._expected_pane = Pane(self._expected, look, title="", id="plays-expected-pane")
+        self._list_pane = Pane(self._list, appearance, title=LISTS[0], id="plays-list-pane")
+        self._about_pane = Pane(self._about, appearance, title="", id="plays-about-pane")
+        self._text_pane = Pane(self._text, appearance, title="", id="plays-text-pane")
+        self._expected_pane = Pane(self._expected, appearance, title="", id="plays-expected-pane")
         self._which = 0
         """Index of the list shown, in :data:`LISTS`."""
         self._words = ""
@@ -93,7 +93,7 @@ class PlaybooksScreen(ModeScreen):
     @property
     def _here(self) -> Path | None:
         """Path of the recording of this session."""
-        recorded, recorder = self.bridge.session.recorded, getattr(self.app, "recorder", None)
+        recorded, recorder = self.session_controller.session.recorded, getattr(self.app, "recorder", None)
         found: Path | None = recorded.path if recorded is not None else recorder.path if recorder is not None else None
         return found
 
@@ -102,7 +102,9 @@ class PlaybooksScreen(ModeScreen):
         if self._which:
             paths = playbook_pages.newest_first(self._root)
             return playbook_pages.entries(paths, self._root, self._here)
-        return playbook_pages.playbooks(self._shelf, self.bridge.session.viewed_session.playbook.name, self._words)
+        return playbook_pages.playbooks(
+            self._shelf, self.session_controller.session.viewed_session.playbook.name, self._words
+        )
 
     def marked(self, entries: tuple[PlaybookListEntry, ...]) -> PlaybookListEntry | None:
         """Return the selected entry, None without any."""
@@ -113,7 +115,7 @@ class PlaybooksScreen(ModeScreen):
     def _playbook(self, name: str) -> Playbook | str:
         """Return a bundled playbook, or the running one; a message if it cannot be read."""
         if name == playbook_pages.RUNNING:
-            own = self.bridge.session.viewed_session.playbook
+            own = self.session_controller.session.viewed_session.playbook
             if self._own is None or self._own[0] is not own:
                 self._own = (own, shown(own))
             return self._own[1]
@@ -190,7 +192,7 @@ class PlaybooksScreen(ModeScreen):
         room = max(2, self.size.height // 5)
         about = playbook_pages.about_playbook(playbook, progress, max(10, self.size.width - self._left - 4), room)
         if runs:
-            session = self.bridge.session.viewed_session
+            session = self.session_controller.session.viewed_session
             stands = tuple(
                 playbook_pages.expectation_status(watch, session.cluster.query, session.healed_us)
                 for watch in session.watches
@@ -201,7 +203,7 @@ class PlaybooksScreen(ModeScreen):
         return about, text[first:], title, (playbook_pages.title(stands, runs=runs), playbook_pages.rows(stands))
 
     def _progress(self) -> playbook_pages.PlaybookProgress:
-        session = self.bridge.session.viewed_session
+        session = self.session_controller.session.viewed_session
         step = session.next_step
         return playbook_pages.PlaybookProgress(
             session.steps_taken,
@@ -223,7 +225,7 @@ class PlaybooksScreen(ModeScreen):
         entry = self.marked(self.entries())
         if entry is None or self.chosen_pane not in ("", "plays-list-pane"):
             return "", ""
-        text = entry.key or self.bridge.session.viewed_session.playbook.path
+        text = entry.key or self.session_controller.session.viewed_session.playbook.path
         return text, text
 
     def spots(self) -> list[LabelPosition]:
@@ -238,9 +240,9 @@ class PlaybooksScreen(ModeScreen):
             if not each.heading
         ]
 
-    def go_to_spot(self, place: LabelPosition) -> None:
+    def go_to_spot(self, position: LabelPosition) -> None:
         """Select that line."""
-        self._choose(int(place.key))
+        self._choose(int(position.key))
 
     def _choose(self, line: int) -> None:
         self._chosen[self._which] = line

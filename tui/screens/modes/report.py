@@ -11,7 +11,7 @@ from tui.screens.base import ModeScreen, leader_of
 from tui.session.background_tasks import recording_of
 from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import clipboard_text, report_page, side_panes
 from tui.widgets.panes import Pane, SidePane
 
@@ -33,10 +33,10 @@ class ReportScreen(ModeScreen):
     HINTS = ("{pause} pause", "{help} help", "esc cluster", "{fault} fault", "{report_export} export", "{undo} undo")
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("report")
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
-        super().__init__(look, bridge)
-        self._table = SidePane(look, "report-page")
-        self._pane = Pane(self._table, look, title="Report", id="report-pane")
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
+        super().__init__(appearance, session_controller)
+        self._table = SidePane(appearance, "report-page")
+        self._pane = Pane(self._table, appearance, title="Report", id="report-pane")
         self._first = 0
         self.marked = 0
         """Number of the finding under the cursor; 0: none."""
@@ -69,22 +69,22 @@ class ReportScreen(ModeScreen):
 
     def so_far(self) -> PreliminaryResult:
         """Return the state of the session: current if paused, else at most a moment old."""
-        bridge = self.bridge
-        now_s, now_us = bridge.clock.now(), bridge.view.now_us
+        session_controller = self.session_controller
+        now_s, now_us = session_controller.clock.now(), session_controller.view.now_us
         known = self._known
         if known is not None:
             moved = known.result.virtual_us != now_us
-            stands = bridge.paused or bridge.ended or now_us < known.result.virtual_us
+            stands = session_controller.paused or session_controller.ended or now_us < known.result.virtual_us
             if not moved or (not stands and now_s < self._due_s):
                 return known
-        self._known = bridge.session.so_far()
+        self._known = session_controller.session.so_far()
         self._looks += 1
-        took_s = bridge.clock.now() - now_s
+        took_s = session_controller.clock.now() - now_s
         self._due_s = now_s + max(AGAIN_S, took_s * PATIENCE)
         return self._known
 
     def _session(self) -> str:
-        path = recording_of(self.bridge.session.recorded, getattr(self.app, "recorder", None))
+        path = recording_of(self.session_controller.session.recorded, getattr(self.app, "recorder", None))
         return "" if path is None else str(path)
 
     def wheeled(self, lines: int, over: Widget | None) -> None:
@@ -103,14 +103,14 @@ class ReportScreen(ModeScreen):
     def partition_name(self) -> str:
         """Return the partition of the marked finding if it still exists, else the one under the main cursor."""
         marked = self.so_far().result.findings[self.marked - 1].blocks if self.marked else ()
-        here = [each.name for each in self.bridge.view.partitions]
+        here = [each.name for each in self.session_controller.view.partitions]
         return next((each.partition for each in marked if each.partition in here), super().partition_name())
 
     def chosen(self) -> int:
         """Return the leader of the marked finding's partition."""
         if not self.marked:
             return super().chosen()
-        return leader_of(self.bridge.view, self.partition_name(), super().chosen())
+        return leader_of(self.session_controller.view, self.partition_name(), super().chosen())
 
     def action_move(self, lines: int) -> None:
         """Scroll the page."""

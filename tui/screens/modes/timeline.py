@@ -13,11 +13,11 @@ from tui.screens.base import ModeScreen
 from tui.session.background_tasks import findings_so_far, recording_of
 from tui.session.session_controller import RailCache, SessionController, reach_us
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel import clipboard_text
 from tui.viewmodel.row import Row
 from tui.viewmodel.timeline import branches, selection, timeline_rows
-from tui.viewmodel.timeline.branches import Rail
+from tui.viewmodel.timeline.branches import BranchLine
 from tui.viewmodel.timeline.event_text import LANES, nodes_of
 from tui.viewmodel.timeline.selection import MarkFinding, Span, SpanSummary, between
 from tui.viewmodel.timeline.timeline_rows import (
@@ -77,15 +77,15 @@ class TimelineScreen(ModeScreen):
     )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("timeline")
 
-    def __init__(self, look: Look, bridge: SessionController) -> None:
-        super().__init__(look, bridge)
+    def __init__(self, appearance: Appearance, session_controller: SessionController) -> None:
+        super().__init__(appearance, session_controller)
         self._ends: tuple[Ends, Ends] | None = None
         """Fixed end and moving end of the selected span."""
         self._tally: SpanSummary | None = None
-        self.lanes = TimeLanes(look, "timeline-lanes")
-        self._pane = Pane(self.lanes, look, title="Timeline", id="timeline-mode-pane")
-        self.page = SidePane(look, "timeline-page")
-        self._page_pane = Pane(self.page, look, title="Events", id="timeline-page-pane")
+        self.lanes = TimeLanes(appearance, "timeline-lanes")
+        self._pane = Pane(self.lanes, appearance, title="Timeline", id="timeline-mode-pane")
+        self.page = SidePane(appearance, "timeline-page")
+        self._page_pane = Pane(self.page, appearance, title="Events", id="timeline-page-pane")
         self._drawer = Drawer()
         self._lane_lines = 0
         self._hidden: tuple[str, ...] = ()
@@ -99,24 +99,24 @@ class TimelineScreen(ModeScreen):
         self.rail = ""
         """Letter of the branch whose rail is selected, empty for none."""
         self._told: tuple[tuple[object, ...], list[MarkFinding]] | None = None
-        self._branch = bridge.branches.current
+        self._branch = session_controller.branches.current
         self._railing = RailCache()
-        self._rails: tuple[Rail, ...] = ()
-        self.lanes.printer = tooltips.of_timeline(self.lanes, bridge, self.shown, lambda: self._rails)
+        self._rails: tuple[BranchLine, ...] = ()
+        self.lanes.printer = tooltips.of_timeline(self.lanes, session_controller, self.shown, lambda: self._rails)
 
     @property
     def span(self) -> Span | None:
         """Selected span, clipped to the session."""
         if self._ends is None:
             return None
-        session = self.bridge.session
+        session = self.session_controller.session
         return between(*self._ends).within(session.timeline.first_us, session.present_us)
 
     def span_rows(self, span: Span, room: tuple[int, int]) -> tuple[Row, ...]:
         """Return the summary of the span, counted again only when it changes."""
-        events = self.bridge.notable_events(span.start_us, span.end_us - 1, selection.COUNTED + 1)
+        events = self.session_controller.notable_events(span.start_us, span.end_us - 1, selection.COUNTED + 1)
         if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), selection.COUNTED)):
-            self._tally = selection.summarise_span(span, events, self.bridge.tape.load)
+            self._tally = selection.summarise_span(span, events, self.session_controller.tape.load)
         return selection.build_span(self._tally, events, room)
 
     def action_span(self) -> None:
@@ -126,7 +126,7 @@ class TimelineScreen(ModeScreen):
             self.present()
             return
         stop = self.stop(self.shown())
-        here = self.column_ends(self.bridge.view.now_us) if stop is None else ends_of(stop)
+        here = self.column_ends(self.session_controller.view.now_us) if stop is None else ends_of(stop)
         self._ends = here, here
         self.present()
 
@@ -148,7 +148,7 @@ class TimelineScreen(ModeScreen):
             return
         unit_us = self.shown().window.unit_us
         start_us, _end_us = self.column_ends(self._ends[1][0])
-        start_us = min(max(0, start_us + columns * unit_us), self.bridge.session.present_us)
+        start_us = min(max(0, start_us + columns * unit_us), self.session_controller.session.present_us)
         self.span_to(self.column_ends(start_us))
         self.present()
 
@@ -163,7 +163,7 @@ class TimelineScreen(ModeScreen):
     def action_export_span(self) -> None:
         """Write the events of the span to a file beside the recording."""
         span, recorder = self.span, getattr(self.app, "recorder", None)
-        path = recording_of(self.bridge.session.recorded, recorder)
+        path = recording_of(self.session_controller.session.recorded, recorder)
         if span is None:
             self.main.toast("no span selected: v starts one, or drag over the lanes; E exports the whole session")
         elif path is None:
@@ -196,14 +196,14 @@ class TimelineScreen(ModeScreen):
 
     def show(self) -> None:
         """Draw the lanes that changed, and the details."""
-        self._rails = self._railing.rails(self.bridge)
+        self._rails = self._railing.rails(self.session_controller)
         forks = branches.window(self._rails, max(2, self.size.height // 8), self.rail)
         lines = self._lines()
         if lines * len(LANES) + len(forks) != self._lane_lines:
             self._lane_lines = lines * len(LANES) + len(forks)
             self._pane.styles.height = self._lane_lines + 5
         shown = self.shown()
-        drawn = self._drawer.rows(self.bridge.tape, shown, ALL, lines, keys=self._letters())
+        drawn = self._drawer.rows(self.session_controller.tape, shown, ALL, lines, keys=self._letters())
         self.lanes.show((*drawn, *branches.rail_rows(forks, shown, self.rail)))
         unit = unit_text(shown.window.unit_us)
         peak = self._peak(shown)
@@ -224,10 +224,10 @@ class TimelineScreen(ModeScreen):
 
     def shown(self) -> TimelineView:
         """Return the current view; the window follows the time shown."""
-        bridge, columns = self.bridge, self.lanes.columns
-        if bridge.branches.current is not self._branch:
+        session_controller, columns = self.session_controller, self.lanes.columns
+        if session_controller.branches.current is not self._branch:
             self._begin_anew()
-        now_us, present_us = bridge.view.now_us, bridge.session.present_us
+        now_us, present_us = session_controller.view.now_us, session_controller.session.present_us
         widest_us = self._widest_us()
         unit_us = min(self._unit_us or widest_us, widest_us)
         window = self._window
@@ -245,12 +245,12 @@ class TimelineScreen(ModeScreen):
 
     def _begin_anew(self) -> None:
         """Reset the selection after a switch of branches."""
-        self._branch = self.bridge.branches.current
+        self._branch = self.session_controller.branches.current
         self.selected, self.rail, self._ends, self._told = None, "", None, None
 
     def _widest_us(self) -> int:
         """Return the duration of a column if the whole session and its branches fit."""
-        return fit(max(self.bridge.session.present_us, reach_us(self._rails, 0)), self.lanes.columns)
+        return fit(max(self.session_controller.session.present_us, reach_us(self._rails, 0)), self.lanes.columns)
 
     def _in_sight_us(self, now_us: int) -> int:
         """Return the time that stays visible: the end of a span, the selected mark, or the time shown."""
@@ -261,7 +261,7 @@ class TimelineScreen(ModeScreen):
     def _peak(self, shown: TimelineView) -> int:
         if LOAD in self._hidden:
             return 0
-        return max(column_rates(self.bridge.tape.load, shown.window, shown.present_us), default=0)
+        return max(column_rates(self.session_controller.tape.load, shown.window, shown.present_us), default=0)
 
     def _page_rows(self, shown: TimelineView) -> tuple[Row, ...]:
         width, height = self.page.size
@@ -278,11 +278,11 @@ class TimelineScreen(ModeScreen):
         stop = self.stop(shown)
         if stop is None:
             self._page_pane.caption("Events")
-            lines = self.bridge.feed.lines(height, width)
+            lines = self.session_controller.feed.lines(height, width)
             return tuple(selection.event_row(line) for line in lines)
-        happened = self.bridge.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
+        happened = self.session_controller.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
         events = selection.events_of_stop(happened, stop)
-        later = self.bridge.notable_events(stop.last_us + 1, shown.present_us, max(0, height))
+        later = self.session_controller.notable_events(stop.last_us + 1, shown.present_us, max(0, height))
         key = key_of("finding", self.main.keys)
         rows = selection.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
         there = self.keyed(f"{{timeline_go}}: {'back to the present' if self._is_there(stop) else 'go there'}")
@@ -293,19 +293,19 @@ class TimelineScreen(ModeScreen):
         """Return the selected mark."""
         if self.selected is None:
             return None
-        return timeline_rows.stop_at(self.bridge.tape, *self.selected, shown.window.unit_us)
+        return timeline_rows.stop_at(self.session_controller.tape, *self.selected, shown.window.unit_us)
 
     def _findings_of(self, stop: LaneColumn, events: list[Any]) -> list[MarkFinding]:
         """Return the findings of a mark, computed once per mark and time as that is slow."""
-        bridge = self.bridge
-        still_us = bridge.view.now_us if bridge.paused else -1
-        state = (stop.lane, stop.first_us, stop.times, still_us, bridge.chronicle.losses)
+        session_controller = self.session_controller
+        still_us = session_controller.view.now_us if session_controller.paused else -1
+        state = (stop.lane, stop.first_us, stop.times, still_us, session_controller.chronicle.losses)
         if self._told is None or self._told[0] != state:
-            self._told = (state, selection.findings_about(findings_so_far(bridge), events))
+            self._told = (state, selection.findings_about(findings_so_far(session_controller), events))
         return self._told[1]
 
     def _is_there(self, stop: LaneColumn) -> bool:
-        return self.bridge.session.in_past and self.bridge.view.now_us == stop.at_us
+        return self.session_controller.session.in_past and self.session_controller.view.now_us == stop.at_us
 
     def under_cursor(self) -> tuple[str, str]:
         """Return the selected mark with all details."""
@@ -313,7 +313,7 @@ class TimelineScreen(ModeScreen):
         stop = self.stop(shown) if self.chosen_pane in ("", "timeline-mode-pane") else None
         if stop is None:
             return "", ""
-        happened = self.bridge.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
+        happened = self.session_controller.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
         events = selection.events_of_stop(happened, stop)
         rows = selection.build_mark(stop, events, self._findings_of(stop, events), [], clipboard_text.CELLS)
         return "the mark", clipboard_text.plain_text(rows)
@@ -323,11 +323,11 @@ class TimelineScreen(ModeScreen):
     def action_mark(self, forward: int) -> None:
         """Select the next mark of any lane."""
         self.rail = ""
-        self._select(timeline_rows.step(self.bridge.tape, self.shown(), forward), "no further mark")
+        self._select(timeline_rows.step(self.session_controller.tape, self.shown(), forward), "no further mark")
 
     def action_across(self, down: int) -> None:
         """Select the nearest mark of another lane, or a branch below the lanes."""
-        stop = None if self.rail else timeline_rows.across(self.bridge.tape, self.shown(), down)
+        stop = None if self.rail else timeline_rows.across(self.session_controller.tape, self.shown(), down)
         letters = [each.branch.letter for each in self._rails]
         if stop is not None or not letters or (not self.rail and down < 0):
             self._select(stop, "no further lane with a mark")
@@ -389,7 +389,7 @@ class TimelineScreen(ModeScreen):
         window = self.shown().window
         if window.unit_us == self._widest_us():
             return False
-        reach = max(self.bridge.session.present_us, reach_us(self._rails, 0))
+        reach = max(self.session_controller.session.present_us, reach_us(self._rails, 0))
         last = max(0, reach // window.unit_us - window.columns // 2)
         first = min(max(0, window.first + columns), max(last, window.first))
         if first == window.first:
@@ -412,7 +412,7 @@ class TimelineScreen(ModeScreen):
 
     # -- branches ---------------------------------------------------------------------------------------------------
 
-    def _chosen_rail(self) -> Rail | None:
+    def _chosen_rail(self) -> BranchLine | None:
         return next((each for each in self._rails if each.branch.letter == self.rail), None)
 
     def _change_over(self, letter: str, at_us: int = -1) -> None:
@@ -427,8 +427,11 @@ class TimelineScreen(ModeScreen):
         stop = self.stop(self.shown())
         nodes: list[int] = []
         if stop is not None:
-            events = self.bridge.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
-            named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.main.operator.targets()}
+            events = self.session_controller.notable_events(stop.first_us, stop.last_us, selection.EVENTS_READ)
+            named = {
+                self.session_controller.session.cluster.name_of(node): node
+                for node, _name in self.main.operator.targets()
+            }
             nodes = nodes_of(selection.events_of_stop(events, stop), named)
         return nodes[0] if len(nodes) == 1 else self.main.broker_under_cursor
 
@@ -437,7 +440,7 @@ class TimelineScreen(ModeScreen):
         stop = self.stop(self.shown())
         if stop is None:
             self.main.toast("no mark selected: using the time shown")
-        elif self.bridge.view.now_us != stop.at_us:
+        elif self.session_controller.view.now_us != stop.at_us:
             self.main.go_to(stop.at_us)
 
     def action_performed(self) -> None:
@@ -457,9 +460,9 @@ class TimelineScreen(ModeScreen):
             if lane in ALL:
                 self.action_lane(lane)
             return
-        stop = timeline_rows.of_column(self.bridge.tape, lane, self.shown(), column)
+        stop = timeline_rows.of_column(self.session_controller.tape, lane, self.shown(), column)
         if stop is None:
-            self.main.go_to(self.shown().window.instant(column, self.bridge.session.present_us))
+            self.main.go_to(self.shown().window.instant(column, self.session_controller.session.present_us))
         elif message.twice:
             self.main.go_to(stop.at_us)
         else:
@@ -468,7 +471,7 @@ class TimelineScreen(ModeScreen):
 
     def on_time_lanes_scrubbed(self, message: TimeLanes.Scrubbed) -> None:
         """Show the time dragged to."""
-        self.main.scrub(self.shown().window.instant(message.column, self.bridge.session.present_us))
+        self.main.scrub(self.shown().window.instant(message.column, self.session_controller.session.present_us))
 
     def on_time_lanes_released(self) -> None:
         """End the drag."""
@@ -492,10 +495,10 @@ class TimelineScreen(ModeScreen):
         if branches.letter_of(lane) or column < 0:
             return
         shown, self.rail = self.shown(), ""
-        stop = timeline_rows.of_column(self.bridge.tape, lane, shown, column)
+        stop = timeline_rows.of_column(self.session_controller.tape, lane, shown, column)
         if stop is None:
             self.selected = None
-            self.main.go_to(shown.window.instant(column, self.bridge.session.present_us))
+            self.main.go_to(shown.window.instant(column, self.session_controller.session.present_us))
         else:
             self._select(stop, "")
         self.action_fault()

@@ -143,7 +143,7 @@ LANE: Final = "branch "
 
 
 @dataclass(frozen=True, slots=True)
-class Rail:
+class BranchLine:
     """Branch drawn as a line; ``dropped_us`` is the time from which undo dropped its future, -1 if it did not."""
 
     branch: BranchRow
@@ -183,7 +183,7 @@ def outcome(row: BranchRow) -> tuple[str, str]:
     return ", ".join(words for words, _role in found[:2]), found[0][1]
 
 
-def window(rails: Sequence[Rail], most: int, selected: str = "") -> tuple[Rail, ...]:
+def window(rails: Sequence[BranchLine], most: int, selected: str = "") -> tuple[BranchLine, ...]:
     """Return at most ``most`` rails, including the selected one, or else the one shown."""
     if len(rails) <= most:
         return tuple(rails)
@@ -194,7 +194,7 @@ def window(rails: Sequence[Rail], most: int, selected: str = "") -> tuple[Rail, 
     return tuple(rails[first : first + most])
 
 
-def rail_rows(rails: Sequence[Rail], shown: TimelineView, selected: str = "") -> tuple[TimeRow, ...]:
+def rail_rows(rails: Sequence[BranchLine], shown: TimelineView, selected: str = "") -> tuple[TimeRow, ...]:
     """Return one row for each rail."""
     canvas = Canvas(shown.window.columns, len(rails))
     for line, rail in enumerate(rails):
@@ -220,7 +220,7 @@ def _left(row: BranchRow, known: dict[str, BranchRow]) -> str:
     return letter
 
 
-def about_rail(rail: Rail, width: int) -> tuple[TextRow, ...]:
+def about_rail(rail: BranchLine, width: int) -> tuple[TextRow, ...]:
     """Return a few lines about a branch."""
     row, (words, role) = rail.branch, outcome(rail.branch)
     if row.parent:
@@ -244,13 +244,13 @@ def about_rail(rail: Rail, width: int) -> tuple[TextRow, ...]:
     return tuple(rows)
 
 
-def _span(rail: Rail, shown: TimelineView) -> tuple[int, int]:
+def _span(rail: BranchLine, shown: TimelineView) -> tuple[int, int]:
     """Return the first and last column of a rail; they may lie outside of the window."""
     window, row = shown.window, rail.branch
     return window.column(row.forked_us) if row.parent else window.column(0), window.column(row.now_us)
 
 
-def _style(rail: Rail, column: int, shown: TimelineView) -> tuple[str, str]:
+def _style(rail: BranchLine, column: int, shown: TimelineView) -> tuple[str, str]:
     """Return glyph and role of a rail at a column."""
     if rail.branch.shown:
         return glyphs.PASSED, "strong"
@@ -258,13 +258,15 @@ def _style(rail: Rail, column: int, shown: TimelineView) -> tuple[str, str]:
     return (glyphs.FUTURE, "faint") if dropped else (glyphs.EDGE, "calm")
 
 
-def _draw(canvas: Canvas, line: int, rail: Rail, shown: TimelineView) -> None:
+def _draw(canvas: Canvas, line: int, rail: BranchLine, shown: TimelineView) -> None:
     first, last = _span(rail, shown)
     for column in range(max(0, first), min(last, canvas.columns - 1) + 1):
         canvas.put(line, column, *_style(rail, column, shown))
 
 
-def _fork(canvas: Canvas, lines: tuple[int, int], rail: Rail, shown: TimelineView, rails: Sequence[Rail]) -> None:
+def _fork(
+    canvas: Canvas, lines: tuple[int, int], rail: BranchLine, shown: TimelineView, rails: Sequence[BranchLine]
+) -> None:
     """Draw the fork from its parent: a corner, and a line up to the parent's rail across those between."""
     parent, line = lines
     at, _last = _span(rail, shown)
@@ -283,7 +285,7 @@ def _fork(canvas: Canvas, lines: tuple[int, int], rail: Rail, shown: TimelineVie
             canvas.put(above, at, glyphs.SIDE, role)
 
 
-def _put_outcome(canvas: Canvas, line: int, rail: Rail, shown: TimelineView) -> None:
+def _put_outcome(canvas: Canvas, line: int, rail: BranchLine, shown: TimelineView) -> None:
     """Draw the result after the end of a rail, or on it where there is no room, and the time shown."""
     _first, last = _span(rail, shown)
     words, role = outcome(rail.branch)
@@ -297,7 +299,7 @@ def _put_outcome(canvas: Canvas, line: int, rail: Rail, shown: TimelineView) -> 
         canvas.put(line, looked, glyphs.IN_SYNC, "strong")
 
 
-def _label(rail: Rail, *, chosen: bool) -> tuple[Span, ...]:
+def _label(rail: BranchLine, *, chosen: bool) -> tuple[Span, ...]:
     mark = glyphs.PLAY if rail.branch.shown else glyphs.MARKER if chosen else " "
     role = "strong" if rail.branch.shown else "quiet" if rail.dropped else "text"
     over: Over = "cell" if chosen else ""

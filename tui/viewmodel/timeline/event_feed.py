@@ -423,7 +423,7 @@ class Load:
         self.counts = [one + other for one, other in zip(even, [*odd, 0], strict=False)]
 
 
-class Tape:
+class TimelineMarks:
     """Marks of all lanes and the load, built from trace events in order."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from cluster_model.util.quantities import clock, compact_duration, exact_seconds
 from tui.terminal import glyphs
 from tui.terminal.theme import Over
-from tui.viewmodel.timeline.event_feed import WEIGHTS, Load, Mark, Tape, TapeLane
+from tui.viewmodel.timeline.event_feed import WEIGHTS, Load, Mark, TapeLane, TimelineMarks
 from tui.viewmodel.timeline.event_text import LANES, mark_label
 
 # The window of a timeline: columns of equal width on a fixed grid.
@@ -174,7 +174,7 @@ def _narrow(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def stop_at(tape: Tape, lane: str, at_us: int, unit_us: int) -> LaneColumn | None:
+def stop_at(tape: TimelineMarks, lane: str, at_us: int, unit_us: int) -> LaneColumn | None:
     """Return the stop of the column of a time; if marks were merged into an earlier bin, the last stop before."""
     there = tape.lanes[lane]
     found = stops(lane, there, Window(unit_us, at_us // unit_us, 1))
@@ -184,7 +184,7 @@ def stop_at(tape: Tape, lane: str, at_us: int, unit_us: int) -> LaneColumn | Non
     return None if before_us < 0 else stops(lane, there, Window(unit_us, before_us // unit_us, 1))[0]
 
 
-def of_column(tape: Tape, lane: str, shown: TimelineView, column: int) -> LaneColumn | None:
+def of_column(tape: TimelineMarks, lane: str, shown: TimelineView, column: int) -> LaneColumn | None:
     """Return the stop in a column of the window; None if there is none, or the lane has no marks."""
     if lane not in event_lanes(shown.lanes):
         return None
@@ -192,7 +192,7 @@ def of_column(tape: Tape, lane: str, shown: TimelineView, column: int) -> LaneCo
     return next((each for each in found if shown.window.column(each.first_us) == column), None)
 
 
-def step(tape: Tape, shown: TimelineView, forward: int) -> LaneColumn | None:
+def step(tape: TimelineMarks, shown: TimelineView, forward: int) -> LaneColumn | None:
     """Return the next or previous stop of all visible lanes; None at the end.
 
     Without a selection it is the last stop up to the time shown, or the first one after it.
@@ -218,7 +218,7 @@ def step(tape: Tape, shown: TimelineView, forward: int) -> LaneColumn | None:
     return stop_at(tape, name, at_us, unit_us)
 
 
-def across(tape: Tape, shown: TimelineView, down: int) -> LaneColumn | None:
+def across(tape: TimelineMarks, shown: TimelineView, down: int) -> LaneColumn | None:
     """Return the nearest stop in the next lane below (or above) that has one; None without any."""
     lanes = event_lanes(shown.lanes)
     lane, at_us = shown.selected or (lanes[0] if lanes else "", shown.now_us)
@@ -299,7 +299,7 @@ class Drawer:
         self._known: dict[str, tuple[tuple[object, ...], tuple[TimeRow, ...]]] = {}
 
     def rows(
-        self, tape: Tape, shown: TimelineView, lanes: Sequence[str], lines: int, *, keys: Letters
+        self, tape: TimelineMarks, shown: TimelineView, lanes: Sequence[str], lines: int, *, keys: Letters
     ) -> tuple[TimeRow, ...]:
         """Return the rows of the lanes in order, ``lines`` per lane of marks, then time and ruler."""
         found: list[TimeRow] = []

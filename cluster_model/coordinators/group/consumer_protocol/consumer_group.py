@@ -377,7 +377,7 @@ class ConsumerGroup:
         ]
         return list(dict.fromkeys(late))
 
-    def due(self) -> int:
+    def next_deadline_us(self) -> int:
         """Time of the next deadline of a member in µs, -1 if there is none."""
         return min((*self.sessions.values(), *self.revocations.values()), default=-1)
 
@@ -391,7 +391,7 @@ class ConsumerGroup:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "ConsumerGroup":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "ConsumerGroup":
         """Restore the state that :meth:`save` returned."""
         (
             group_id, serial, epoch, target_epoch, topics, members, target, current, owners, instances, sessions,

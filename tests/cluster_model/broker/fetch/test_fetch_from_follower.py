@@ -75,7 +75,7 @@ def test_a_leader_sends_a_consumer_to_a_follower_of_its_rack_that_has_the_offset
     assert sent_to(rig, 4, "a") == sent_to(rig, 4, "") == sent_to(rig, 4, "elsewhere") == NO_LEADER
 
 
-def test_whoever_is_sent_on_gets_no_records_and_no_error() -> None:
+def test_a_broker_that_is_sent_on_gets_no_records_and_no_error() -> None:
     data = led().read(0, rack="b", wait_us=500_000)
     assert data is not None
     assert (data.error, data.records.end - data.records.start, data.preferred, data.hw) == (0, 0, 2, 5)
@@ -182,7 +182,7 @@ def test_and_no_longer_when_the_epoch_has_changed() -> None:
     assert data.error == E.FENCED_LEADER_EPOCH
 
 
-def test_a_process_that_has_not_been_told_its_role_serves_nobody() -> None:
+def test_a_process_that_has_not_received_its_role_serves_nobody() -> None:
     rig = following()
     rig.replica.stopped()
     data = rig.read(2)
@@ -213,7 +213,7 @@ def fetches(rig: ConsumerRig) -> dict[int, int]:
 
 
 @pytest.mark.parametrize(("kafka", "rack"), [("2.3", ""), ("2.4", "b"), ("3.9", "b")])
-def test_a_consumer_tells_its_rack_since_2_4(kafka: str, rack: str) -> None:
+def test_a_consumer_reports_its_rack_since_2_4(kafka: str, rack: str) -> None:
     rig = ConsumerRig(kafka=kafka, config={"client.rack": "b"})
     assert rig.asked(FetchRequest, 1)[0].rack == rack
 
@@ -375,7 +375,7 @@ def test_brokers_learn_of_racks_from_the_controller_only() -> None:
 
 
 @pytest.mark.parametrize(("kafka", "pushed"), [("2.3", False), ("2.4", True), ("2.5", True), ("2.6", False)])
-def test_a_parked_fetch_is_answered_when_the_hw_moves(kafka: str, pushed: bool) -> None:
+def test_a_delayed_fetch_is_answered_when_the_hw_moves(kafka: str, pushed: bool) -> None:
     rig = LeaderRig(kafka)
     rig.append(1)
     assert rig.fetch(2, 0) is not None
@@ -388,7 +388,7 @@ def test_a_parked_fetch_is_answered_when_the_hw_moves(kafka: str, pushed: bool) 
 
 
 @pytest.mark.parametrize(("kafka", "pushed"), [("2.3", False), ("2.4", True), ("2.5", True), ("2.6", False)])
-def test_a_fetch_is_not_parked_when_the_hw_moved_since_the_last_answer(kafka: str, pushed: bool) -> None:
+def test_a_fetch_is_not_delayed_when_the_hw_moved_since_the_last_answer(kafka: str, pushed: bool) -> None:
     rig = LeaderRig(kafka)
     rig.append(1)
     rig.fetch(2, 1)

@@ -60,7 +60,7 @@ def test_a_negative_sum_is_made_positive_and_a_topics_own_dashes_are_part_of_it(
     assert fetcher_id("my-topic-2", 5) == abs(wrapped) % 5
 
 
-def test_correlations_tell_thread_and_life() -> None:
+def test_correlations_show_thread_and_life() -> None:
     seen = {first_correlation(life, index) + count for life in (0, 1, 2) for index in (0, 1, 255) for count in (1, 9)}
     assert len(seen) == 18
     assert [fetcher_of(first_correlation(3, index) + 77) for index in (0, 1, 255)] == [0, 1, 255]

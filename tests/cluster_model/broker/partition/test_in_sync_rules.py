@@ -140,7 +140,7 @@ def test_below_the_minimum_acks_all_is_refused_and_nothing_is_written() -> None:
     assert answers(rig)[1:] == [(KafkaError.NONE, 0)]
 
 
-def test_who_is_only_proposed_does_not_count_before_a_write() -> None:
+def test_a_broker_that_is_only_proposed_does_not_count_before_a_write() -> None:
     rig = LeaderRig("3.9", topic=TWO, isr=(1,))
     rig.fetch(2, 0)
     leadership = rig.replica.leadership
@@ -180,7 +180,7 @@ def test_an_append_during_which_the_isr_falls_below_the_minimum_fails(
     assert answers(rig) == found
 
 
-def test_who_is_proposed_counts_after_a_write() -> None:
+def test_a_broker_that_is_proposed_counts_after_a_write() -> None:
     rig = LeaderRig("3.6", topic=TWO, isr=(1, 3))
     rig.append(acks=ALL)
     rig.fetch(2, 0)  # it has everything below the HW, and is proposed
@@ -194,7 +194,7 @@ def test_who_is_proposed_counts_after_a_write() -> None:
 
 
 @pytest.mark.parametrize("offset", [1_000, 1_001])
-def test_whoever_fetches_at_the_leaders_end_or_behind_it_is_caught_up_now(offset: int) -> None:
+def test_a_broker_that_fetches_at_the_leaders_end_or_behind_it_is_caught_up_now(offset: int) -> None:
     """An unclean election may leave a follower with more records than its leader."""
     leader_leo = int("1000")  # equal to the offset, but another object
     assert follower("3.9", (offset, leader_leo, 100)).last_caught_up == 100

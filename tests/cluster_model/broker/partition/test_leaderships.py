@@ -101,7 +101,7 @@ def test_an_end_of_an_epoch_that_was_not_asked_for_is_passed_over(kafka: str) ->
     assert (following.truncating, rig.replica.log.leo) == (False, 8)
 
 
-def test_before_kip_320_nobody_can_tell() -> None:
+def test_before_kip_320_the_difference_is_not_detected() -> None:
     rig, following = deposed("1.1")
     following.epoch_request()
     rig.replica.apply(PartitionState(P, 2, 4, (1, 2, 3), 4, (1, 2, 3)), 0)

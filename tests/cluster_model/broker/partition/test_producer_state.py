@@ -137,7 +137,7 @@ def test_five_batches_are_remembered_and_an_older_duplicate_is_out_of_order() ->
     assert [said(memory, sequence, 1) for sequence in range(1, 6)] == [(E.NONE, 100 + n) for n in range(1, 6)]
 
 
-def test_sequences_go_on_at_0_behind_the_largest() -> None:
+def test_sequences_continue_at_0_behind_the_largest() -> None:
     memory = remembering((2**31 - 2, 2))
     assert said(memory, 0, 1) == TAKEN
     straddling = remembering((2**31 - 2, 4))
@@ -152,7 +152,7 @@ def test_a_producer_silent_for_too_long_is_forgotten_at_the_next_look() -> None:
     assert said(memory, 0, 3, now=EXPIRY + 10 * MINUTE) == TAKEN
 
 
-def test_who_writes_again_is_remembered_from_then_on() -> None:
+def test_a_broker_that_writes_again_is_remembered_from_then_on() -> None:
     memory = remembering((0, 3))
     memory.note(PID, 0, 3, 1, 200, EXPIRY - MINUTE)
     assert said(memory, 9, 1, now=EXPIRY + 10 * MINUTE) == OUT_OF_ORDER

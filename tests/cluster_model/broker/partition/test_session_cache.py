@@ -38,7 +38,7 @@ def opened(cache: SessionCache, now: int = 0, *, replica: int = CONSUMER, size: 
     """Send a full fetch and return the session of its response."""
     asked = request(replica=replica, size=size)
     assert cache.arrived(now, asked) is E.NONE
-    return cache.begun(now, asked, size, 0)
+    return cache.create(now, asked, size, 0)
 
 
 def used(cache: SessionCache, now: int, session: int, epoch: int) -> KafkaError:
@@ -78,7 +78,7 @@ def test_a_full_fetch_gives_up_the_session_that_it_names() -> None:
     assert used(cache, 0, session, 1) is E.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_who_wants_no_session_gets_none() -> None:
+def test_a_broker_that_wants_no_session_gets_none() -> None:
     rig = LeaderRig("1.0")
     rig.append(3)
     assert rig.fetch(2, 0) is not None
@@ -92,7 +92,7 @@ def test_numbers_wrap_to_one() -> None:
 
 def test_ids_of_two_lives_differ() -> None:
     asked = request()
-    ids = [SessionCache(1).begun(0, asked, 1, life) for life in (0, 1, 2)]
+    ids = [SessionCache(1).create(0, asked, 1, life) for life in (0, 1, 2)]
     assert len(set(ids)) == 3
 
 
@@ -114,7 +114,7 @@ FOLLOWER = 2
         ((CONSUMER, 5), (CONSUMER, 9), EVICTION_US, False),  # too young
     ],
 )
-def test_who_may_take_the_last_slot(
+def test_which_fetch_session_may_take_the_last_slot(
     holder: tuple[int, int], newcomer: tuple[int, int], after_us: int, gets: bool
 ) -> None:
     cache = SessionCache(1)
@@ -167,31 +167,31 @@ def test_a_cache_is_restored_as_it_was() -> None:
 def test_a_handle_counts_on_and_starts_anew_when_it_must() -> None:
     handle = FetchSessionHandler(uses_sessions=True)
     assert (handle.id, handle.epoch) == (0, FULL)
-    assert handle.answered(FetchResponse(1, (), 0, 7))
+    assert handle.on_response(FetchResponse(1, (), 0, 7))
     assert (handle.id, handle.epoch) == (7, 1)
-    assert handle.answered(FetchResponse(1, (), 0, 7))
+    assert handle.on_response(FetchResponse(1, (), 0, 7))
     assert (handle.id, handle.epoch) == (7, 2)
-    assert not handle.answered(FetchResponse(1, (), E.INVALID_FETCH_SESSION_EPOCH))
+    assert not handle.on_response(FetchResponse(1, (), E.INVALID_FETCH_SESSION_EPOCH))
     assert (handle.id, handle.epoch) == (7, FULL), "the next fetch gives it up"
-    assert handle.answered(FetchResponse(1, (), 0, 8))
-    assert not handle.answered(FetchResponse(1, (), E.FETCH_SESSION_ID_NOT_FOUND))
+    assert handle.on_response(FetchResponse(1, (), 0, 8))
+    assert not handle.on_response(FetchResponse(1, (), E.FETCH_SESSION_ID_NOT_FOUND))
     assert (handle.id, handle.epoch) == (0, FULL)
-    handle.answered(FetchResponse(1, (), 0, 9))
-    handle.lost()
+    handle.on_response(FetchResponse(1, (), 0, 9))
+    handle.on_error()
     assert (handle.id, handle.epoch) == (9, FULL)
 
 
 def test_without_room_every_fetch_is_a_full_one() -> None:
     handle = FetchSessionHandler(uses_sessions=True)
     for _fetch in range(3):
-        assert handle.answered(FetchResponse(1, (), 0, 0))
+        assert handle.on_response(FetchResponse(1, (), 0, 0))
         assert (handle.id, handle.epoch) == (0, FULL)
 
 
 def test_before_1_1_there_are_none() -> None:
     handle = FetchSessionHandler(uses_sessions=False)
-    handle.answered(FetchResponse(1, (), 0, 0))
-    handle.lost()
+    handle.on_response(FetchResponse(1, (), 0, 0))
+    handle.on_error()
     assert (handle.id, handle.epoch) == (0, SESSIONLESS)
 
 
@@ -340,7 +340,7 @@ def test_a_consumer_that_lost_its_session_to_a_follower_asks_in_full_and_misses_
         positions[read.partition] = read.log_offset + read.count
 
 
-def test_whoever_waited_for_a_slot_gets_it_with_all_that_it_fetches() -> None:
+def test_a_broker_that_waited_for_a_slot_gets_it_with_all_that_it_fetches() -> None:
     found = cluster("3.9", 1, members=1)
     found.run(2 * SECOND)
     found.stop_producers()

@@ -115,7 +115,7 @@ class Replicating(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize(("profile", "lossy"), covering_cases([KRAFT_39, NEWEST], [False, True]))
-def test_no_promise_is_broken_by_a_modern_version(profile: Profile, lossy: bool) -> None:
+def test_modern_versions_keep_every_guarantee(profile: Profile, lossy: bool) -> None:
     machine = type("Machine", (Replicating,), {"profile": profile, "lossy": lossy})
     run_state_machine_as_test(
         machine, settings=settings(max_examples=max(40, settings.default.max_examples // 2), stateful_step_count=60)
@@ -126,13 +126,13 @@ def test_no_promise_is_broken_by_a_modern_version(profile: Profile, lossy: bool)
     ("kafka", "mode"),
     [("2.1", None), ("2.8", None), ("3.3", "kraft"), ("3.9", "zookeeper"), ("3.9", "kraft"), ("4.1", None)],
 )
-def test_long_walks_break_no_promise_since_2_1(kafka: str, mode: str | None) -> None:
+def test_long_walks_break_no_guarantee_since_2_1(kafka: str, mode: str | None) -> None:
     acked = sum(len(walk(Profile.of(kafka, mode), number, 600).promises.acked) for number in range(sample_count(8, 15)))
     assert acked > sample_count(8, 15)
 
 
 @pytest.mark.parametrize("profile", [KRAFT_39, NEWEST], ids=lambda profile: profile.name)
-def test_lossy_walks_break_no_promise_that_is_still_given(profile: Profile) -> None:
+def test_lossy_walks_break_no_guarantee_that_is_still_given(profile: Profile) -> None:
     done = [walk(profile, number, 60, lossy=True).promises for number in range(150)]
     kept = [each for each in done if not each.excused]
     assert len(kept) > 15
@@ -284,7 +284,7 @@ def test_a_model_with_one_mistake_is_found_out(
     assert definition in found
 
 
-def test_hypothesis_finds_the_shortest_way_to_a_broken_promise() -> None:
+def test_hypothesis_finds_the_shortest_way_to_a_broken_guarantee() -> None:
     """Up to 0.10.2 a new leader's follower truncates its log to an outdated high watermark (KIP-101).
 
     One record, two rounds of fetches until the leader knows that all replicas have it, and two elections: a follower of

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cluster_model.checker.anomalies.history_checker import HistoryChecker
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, ReadOperation, Send
-from tests.cluster_model.anomaly_brute import Brute, LogBranches, Taken, Value, begins, payload_of
+from tests.cluster_model.anomaly_brute import Brute, LogBranches, ProcessOperation, Value, begins, payload_of
 
 pytestmark = pytest.mark.slow
 
@@ -122,14 +122,14 @@ def consumed(draw: Random, log_branches: LogBranches, reader: str) -> list[Op]:
     return ops
 
 
-def history_of(draw: Random) -> tuple[list[Taken], LogBranches]:
+def history_of(draw: Random) -> tuple[list[ProcessOperation], LogBranches]:
     log_branches = log_branches_of(draw, KEYS[0]) | log_branches_of(draw, KEYS[1])
     queues = [
         (client, ops, "assign committed" if client == "c/0" else "assign")
         for client, ops in written(draw, log_branches)
     ]
     queues += [(reader, consumed(draw, log_branches, reader), manner) for reader, manner in READERS.items()]
-    taken: list[Taken] = []
+    taken: list[ProcessOperation] = []
     ended: dict[str, int] = {}
     now = 0
     while any(ops for _who, ops, _manner in queues):
@@ -139,7 +139,7 @@ def history_of(draw: Random) -> tuple[list[Taken], LogBranches]:
         invoked = draw.randint(ended.get(who, 0) + 1, max(now, ended.get(who, 0) + 1))
         now = max(now, invoked)
         ended[who] = now
-        taken.append(Taken(op._replace(invoked_us=invoked, time_us=now), manner))
+        taken.append(ProcessOperation(op._replace(invoked_us=invoked, time_us=now), manner))
     return taken, log_branches
 
 

@@ -13,7 +13,7 @@ K, OTHER = "t-0", "t-1"
 PLAIN, CAREFUL = "assign", "subscribe committed"
 
 
-class Made:
+class EditableHistory:
     """A history that can be changed before it is checked: operation name → operation and manner of its process."""
 
     def __init__(self) -> None:
@@ -62,37 +62,37 @@ class Made:
         return {case.name for case in anomalies.cases(self.now)}
 
 
-def swap(made: Made, one: int, other: int) -> None:
+def swap(made: EditableHistory, one: int, other: int) -> None:
     log = made.log_branches[K, 0]
     log[one], log[other] = log[other], log[one]
 
 
-def a_tail_is_never_read(made: Made) -> None:
+def a_tail_is_never_read(made: EditableHistory) -> None:
     made.send("late", "b", 10, 3, 40)
 
 
-def an_unplaced_write_is_never_read(made: Made) -> None:
+def an_unplaced_write_is_never_read(made: EditableHistory) -> None:
     made.add("thrown", Op("b#0", OK, "send", (Send(K, "b", 10, 1),)))
 
 
-def a_committed_record_is_dropped(made: Made) -> None:
+def a_committed_record_is_dropped(made: EditableHistory) -> None:
     for name in ("r0", "g/00"):
         made.reads(name, ReadOperation(K, 0, 0, 7), ReadOperation(K, 0, 8, 20))
 
 
-def its_offset_is_used_again(made: Made) -> None:
+def its_offset_is_used_again(made: EditableHistory) -> None:
     made.log_branches[K, 1] = {**made.log_branches[K, 0], 7: ("z", 0)}
     made.add("timed out", Op("z#0", INFO, "send", (Send(K, "z", 0, 1),)))
     for name in ("r0", "g/00"):
         made.reads(name, ReadOperation(K, 1, 0, 20))
 
 
-def a_committed_record_is_written_twice(made: Made) -> None:
+def a_committed_record_is_written_twice(made: EditableHistory) -> None:
     made.write("a", 3, 1, 40)
     made.poll("more", "r", 40, 41)
 
 
-def two_batches_change_places(made: Made) -> None:
+def two_batches_change_places(made: EditableHistory) -> None:
     made.log_branches[K, 0] |= {10: ("b", 5), 15: ("b", 0)}
     made.sends("b1", Send(K, "b", 0, 1, 0, 15))
     for index in range(1, 10):
@@ -100,86 +100,86 @@ def two_batches_change_places(made: Made) -> None:
         made.add(f"b one {index}", Op("b#0", OK, "send", (Send(K, "b", index, 1, 0, at),)))
 
 
-def a_retry_lands_behind_the_next(made: Made) -> None:
+def a_retry_lands_behind_the_next(made: EditableHistory) -> None:
     made.add("first", Op("b#0", INFO, "send", (Send(K, "b", 10, 1),)))
     made.write("b", 10, 1, 41)
     made.send("second", "b", 11, 1, 40)
     made.poll("more", "r", 40, 42)
 
 
-def a_transaction_is_written_backwards(made: Made) -> None:
+def a_transaction_is_written_backwards(made: EditableHistory) -> None:
     made.log_branches[K, 0] |= {30: ("c", 1), 31: ("c", 0)}
     made.sends("txn", Send(K, "c", 0, 1, 0, 31), Send(K, "c", 1, 1, 0, 30), Send(K, "c", 2, 3, 0, 32))
 
 
-def a_writer_comes_between(made: Made) -> None:
+def a_writer_comes_between(made: EditableHistory) -> None:
     made.log_branches[K, 0][32] = ("b", 10)
     made.log_branches[K, 0] |= {33: ("c", 2), 34: ("c", 3)}
     made.sends("txn", Send(K, "c", 0, 2, 0, 30), Send(K, "c", 2, 2, 0, 33))
     made.add("between", Op("b#0", OK, "send", (Send(K, "b", 10, 1, 0, 32),)))
 
 
-def an_aborted_value_is_read(made: Made) -> None:
+def an_aborted_value_is_read(made: EditableHistory) -> None:
     made.ops["txn"] = (made.ops["txn"][0]._replace(type=FAIL), PLAIN)
 
 
-def a_failed_send_is_read(made: Made) -> None:
+def a_failed_send_is_read(made: EditableHistory) -> None:
     made.send("failed", "b", 10, 1, 40, FAIL)
     made.poll("more", "g/0", 40, 41, CAREFUL)
 
 
-def a_value_has_no_writer(made: Made) -> None:
+def a_value_has_no_writer(made: EditableHistory) -> None:
     made.write("nobody", 0, 1, 40)
     made.poll("more", "r", 40, 41)
 
 
-def one_poll_goes_back(made: Made) -> None:
+def one_poll_goes_back(made: EditableHistory) -> None:
     made.reads("r0", ReadOperation(K, 0, 0, 12), ReadOperation(K, 0, 8, 20))
 
 
-def one_poll_repeats(made: Made) -> None:
+def one_poll_repeats(made: EditableHistory) -> None:
     made.reads("r0", ReadOperation(K, 0, 0, 12), ReadOperation(K, 0, 11, 20))
 
 
-def one_poll_leaves_out(made: Made) -> None:
+def one_poll_leaves_out(made: EditableHistory) -> None:
     made.reads("r0", ReadOperation(K, 0, 0, 7), ReadOperation(K, 0, 8, 20))
 
 
-def a_reader_begins_anew(made: Made) -> None:
+def a_reader_begins_anew(made: EditableHistory) -> None:
     made.poll("again", "r", 0, 40)
     made.reads("again", ReadOperation(K, 0, 0, 35), ReadOperation(K, 0, 36, 40))
 
 
-def a_reader_jumps(made: Made) -> None:
+def a_reader_jumps(made: EditableHistory) -> None:
     made.reads("r1", ReadOperation(K, 0, 25, 35))
 
 
-def a_member_begins_anew(made: Made) -> None:
+def a_member_begins_anew(made: EditableHistory) -> None:
     made.reads("g/01", ReadOperation(K, 0, 15, 35))
 
 
-def a_rebalance_moves_the_key(made: Made) -> None:
+def a_rebalance_moves_the_key(made: EditableHistory) -> None:
     op, manner = made.ops["r0"]
     moved = op._replace(reads=(ReadOperation(K, 0, 0, 12), ReadOperation(K, 0, 8, 20)), moved=(K,))
     made.ops["r0"] = (moved, manner)
 
 
-def a_restarted_reader_begins_anew(made: Made) -> None:
+def a_restarted_reader_begins_anew(made: EditableHistory) -> None:
     made.add("crash", Op("r#0", OK, "crash"))
     made.add("again", Op("r#1", OK, "poll", (), (ReadOperation(K, 0, 0, 35), ReadOperation(K, 0, 36, 40))))
 
 
-def a_step_over_a_marker(made: Made) -> None:
+def a_step_over_a_marker(made: EditableHistory) -> None:
     made.poll("all", "s", 0, 35)
     made.poll("rest", "s", 36, 40)
 
 
-def a_transaction_reads_its_own(made: Made) -> None:
+def a_transaction_reads_its_own(made: EditableHistory) -> None:
     op, manner = made.ops["txn"]
     made.ops["txn"] = (op._replace(reads=(ReadOperation(K, 0, 32, 33),)), manner)
 
 
-def transactions(made: Made, one: tuple[int, int], other: tuple[int, int]) -> tuple[Op, Op]:
+def transactions(made: EditableHistory, one: tuple[int, int], other: tuple[int, int]) -> tuple[Op, Op]:
     """Two overlapping transactions, with a value in each of two keys."""
     for client, (at, there) in (("x", one), ("y", other)):
         made.write(client, 0, 1, at)
@@ -190,7 +190,7 @@ def transactions(made: Made, one: tuple[int, int], other: tuple[int, int]) -> tu
     )
 
 
-def told(made: Made, *ops: Op, both: bool = True) -> None:
+def told(made: EditableHistory, *ops: Op, both: bool = True) -> None:
     for op in ops:
         made.now += 10
         made.ops[op.process] = (op._replace(invoked_us=500, time_us=1_000 + made.now), PLAIN)
@@ -198,27 +198,27 @@ def told(made: Made, *ops: Op, both: bool = True) -> None:
         made.add("see", Op("s#0", OK, "poll", (), (ReadOperation(K, 0, 40, 42), ReadOperation(OTHER, 0, 0, 2))))
 
 
-def transactions_in_one_order(made: Made) -> None:
+def transactions_in_one_order(made: EditableHistory) -> None:
     told(made, *transactions(made, (40, 0), (41, 1)))
 
 
-def transactions_behind_each_other(made: Made) -> None:
+def transactions_behind_each_other(made: EditableHistory) -> None:
     told(made, *transactions(made, (40, 1), (41, 0)))
 
 
-def transactions_read_each_other(made: Made) -> None:
+def transactions_read_each_other(made: EditableHistory) -> None:
     one, other = transactions(made, (40, 0), (41, 1))
     told(
         made, one._replace(reads=(ReadOperation(K, 0, 41, 42),)), other._replace(reads=(ReadOperation(OTHER, 0, 0, 1),))
     )
 
 
-def one_reads_the_one_behind_it(made: Made) -> None:
+def one_reads_the_one_behind_it(made: EditableHistory) -> None:
     one, other = transactions(made, (40, 0), (41, 1))
     told(made, one._replace(reads=(ReadOperation(OTHER, 0, 1, 2),)), other)
 
 
-def a_transaction_is_half_there(made: Made) -> None:
+def a_transaction_is_half_there(made: EditableHistory) -> None:
     made.write("d", 0, 2, 40)
     made.add("torn", Op("d#0", INFO, "txn", (Send(K, "d", 0, 2, 0, 40),)))
     made.send("next", "b", 10, 1, 42)
@@ -226,7 +226,7 @@ def a_transaction_is_half_there(made: Made) -> None:
     made.poll("after", "u", 42, 43)
 
 
-MUTATIONS: dict[Callable[[Made], None], set[str]] = {
+MUTATIONS: dict[Callable[[EditableHistory], None], set[str]] = {
     a_tail_is_never_read: {"unseen"},
     an_unplaced_write_is_never_read: {"unseen"},
     a_committed_record_is_dropped: {"lost-write", "unseen", "int-poll-skip"},
@@ -260,12 +260,12 @@ LAG = {"realtime-lag"}
 
 
 def test_the_clean_history_has_no_anomalies() -> None:
-    assert Made().found() - LAG == set()
+    assert EditableHistory().found() - LAG == set()
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.__name__)
-def test_a_corrupted_history_has_exactly_the_expected_anomaly(mutation: Callable[[Made], None]) -> None:
-    made = Made()
+def test_a_corrupted_history_has_exactly_the_expected_anomaly(mutation: Callable[[EditableHistory], None]) -> None:
+    made = EditableHistory()
     mutation(made)
     assert made.found() - LAG == MUTATIONS[mutation]
 
@@ -305,7 +305,7 @@ def test_a_record_before_one_acknowledged_earlier_is_reported() -> None:
     def tell(anomalies: HistoryChecker, offset: int = 3) -> None:
         anomalies.realtime.sent("a", K, 0)
         anomalies.realtime.acknowledged("a", K, 0, 5, 10, 1)
-        anomalies.realtime.ended("a", K, 0, 5)
+        anomalies.realtime.record_outcome("a", K, 0, 5)
         anomalies.realtime.sent("b", K, 0)
         anomalies.realtime.acknowledged("b", K, 0, 2, offset, 2)
 
@@ -326,7 +326,7 @@ def test_a_send_in_flight_before_may_have_a_lower_offset() -> None:
 
 
 def test_a_poll_lags_behind_what_was_known() -> None:
-    made = Made()
+    made = EditableHistory()
     made.poll("behind", "late", 0, 20)
     assert "realtime-lag" in made.found()
 

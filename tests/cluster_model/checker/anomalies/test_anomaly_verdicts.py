@@ -5,13 +5,13 @@ from collections.abc import Callable
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.checker.anomalies.definitions import AnomalyExcuses, ClientSettings, ProducerSettings
+from cluster_model.checker.anomalies.definitions import AllowedAnomalies, ClientSettings, ProducerSettings
 from cluster_model.checker.anomalies.index import KeyIndex
 from cluster_model.checker.anomalies.operations import OK
 from cluster_model.protocol.events import BatchCorrupted, NodeDown, PartitionDeleted, TraceEvent
 from cluster_model.protocol.records import CorruptBatchRange
 from cluster_model.protocol.versions import PROFILE_VERSIONS
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 
 A, B, C = 1, 2, 3
 SHOP = "shop"
@@ -21,12 +21,12 @@ class Case:
     """A partition whose leader A wrote unread records in epoch 0, and the report of their loss."""
 
     def __init__(
-        self, kafka: str = "3.9", *, acks: int = -1, transactional: bool = False, undone: int = 0,
+        self, kafka: str = "3.9", *, acks: int = -1, transactional: bool = False, acked_aborted: int = 0,
         placement: tuple[int, ...] = (A, B, C), **config: int | bool
     ) -> None:  # fmt: skip
         named = {key.replace("_", "."): value for key, value in config.items()}
-        self.hands = Hands(kafka, placement=placement, config=dict(named))
-        self.hands.tell(*placement)
+        self.hands = HandSteppedCluster(kafka, placement=placement, config=dict(named))
+        self.hands.notify(*placement)
         self.hands.append(A, "a", "b", acks="all")
         if len(placement) > 1:
             self.hands.fetch(B, C, B, C)
@@ -34,9 +34,11 @@ class Case:
         self.facts = KeyIndex(lambda _key, _log_branch, start, end: [(start, SHOP, start, end - start)])
         self.acknowledged(0, 2)
         producers = {SHOP: ProducerSettings(acks=acks, transactional=transactional)}
-        excuses = cluster.checker.invariants.excuses
+        allowed_losses = cluster.checker.invariants.allowed_losses
         settings = ClientSettings(producers)
-        self.now = AnomalyExcuses(cluster.cluster_state, settings, self.facts, excuses, lambda _client: undone)
+        self.now = AllowedAnomalies(
+            cluster.cluster_state, settings, self.facts, allowed_losses, lambda _client: acked_aborted
+        )
 
     def acknowledged(self, start: int, end: int) -> None:
         facts = self.facts.key(P)
@@ -56,7 +58,7 @@ class Case:
     def uncleanly(self) -> None:
         self.alone()
         self.hands.do("crash", broker=A)
-        self.hands.lead(B, tell=(B, C), unclean=True)
+        self.hands.lead(B, notify=(B, C), unclean=True)
 
     def off(self, *brokers: int) -> None:
         for broker in brokers:
@@ -86,14 +88,14 @@ def the_only_one_loses_power(case: Case) -> None:
 def damaged(case: Case) -> None:
     event = BatchCorrupted(1, P, A, 0, 2, "value")
     case.hands.cluster.cluster_state.replicas[P][A].damages = (CorruptBatchRange(0, 2, "value"),)
-    case.hands.cluster.checker.invariants.excuses.before(event)
+    case.hands.cluster.checker.invariants.allowed_losses.before(event)
     case.now.observe(event)
 
 
 def damaged_before(case: Case) -> None:
     """A's disk was damaged; then B became leader, and records written by B are lost."""
     damaged(case)
-    case.hands.lead(A, tell=(A, B, C))
+    case.hands.lead(A, notify=(A, B, C))
     case.hands.append(A, "c", acks="all")
     case.acknowledged(2, 3)
 
@@ -123,8 +125,8 @@ PAIRS: dict[str, tuple[Callable[[], Case], Act, bool]] = {
     "a damaged disk": (Case, damaged, True),
     "a disk that was damaged before": (Case, damaged_before, False),
     "a transaction": (lambda: Case(transactional=True), nothing, False),
-    "a transaction that is undone": (lambda: Case(transactional=True, undone=2), nothing, True),
-    "no transaction, and others are undone": (lambda: Case(undone=2), nothing, False),
+    "a transaction that is undone": (lambda: Case(transactional=True, acked_aborted=2), nothing, True),
+    "no transaction, and others are undone": (lambda: Case(acked_aborted=2), nothing, False),
 }  # fmt: skip
 """A cluster, the events applied to it, and whether a loss is allowed then."""
 
@@ -152,7 +154,7 @@ def test_excuses_of_a_deleted_partition_are_kept(snapshot: SnapshotAssertion) ->
     case.uncleanly()
     why = case.why()
     case.now.observe(PartitionDeleted(9, P))
-    case.hands.cluster.checker.invariants.excuses.forget(P)
+    case.hands.cluster.checker.invariants.allowed_losses.forget(P)
     assert case.now.why_lost("", P) == why
     assert why == snapshot
     assert case.now.why_lost(SHOP, P, written=True) == ""

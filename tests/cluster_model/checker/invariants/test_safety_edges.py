@@ -98,8 +98,8 @@ def test_kept_epochs_and_losses_are_bounded() -> None:
             bounded._note(P, 2 * epoch, 2 * epoch + 1, epoch, epoch + 1)
         sizes.append(len(str(safety.save())))
     assert sizes[1] < 1.1 * sizes[0]
-    assert len(bounded.lost(P)) == RANGES_KEPT
-    assert bounded.lost(P)[-1] == (1_998, 1_999, 999, 1_000)
+    assert len(bounded.lost_ranges(P)) == RANGES_KEPT
+    assert bounded.lost_ranges(P)[-1] == (1_998, 1_999, 999, 1_000)
 
 
 def test_a_controller_with_an_older_epoch_of_its_own_is_reported() -> None:
@@ -134,9 +134,9 @@ def test_an_acknowledgement_received_after_a_leader_change_is_not_too_early() ->
     replica = made.cluster.cluster_state.replicas[P][A]
     log_branch = replica.log.branch_at(1).id
     event = RecordsAcked(0, "c", P, 0, 1, -1, A, 0, 1, 0, log_branch)
-    made.lead(B, tell=(A, B, C))
+    made.lead(B, notify=(A, B, C))
     made.cluster.checker.invariants.min_isr.acked(event)
-    made.lead(A, tell=(A, B, C))
+    made.lead(A, notify=(A, B, C))
     made.cluster.checker.invariants.min_isr.acked(event)
     assert [each for each in violations(made) if each.invariant == "min-isr"] == []
 
@@ -179,7 +179,7 @@ def test_records_missing_from_a_leader_without_log_are_reported_when_it_leads_or
     for broker in elected:
         made.do("elect", leader=broker)
     if told:
-        made.tell(C)
+        made.notify(C)
     made.close()
     lost = [each for each in violations(made) if each.invariant == "acks-all-durability"]
     assert [(each.offset, each.end_offset) for each in lost] == [(0, 1)]
@@ -191,7 +191,7 @@ def test_a_leader_without_log_that_is_fenced_has_lost_nothing() -> None:
     made.fetch(B, C, B, C)
     made.do("power_loss", broker=B, keep=0)
     made.do("elect", leader=B)
-    made.lead(C, tell=(A, C))
+    made.lead(C, notify=(A, C))
     made.close()
     assert violations(made) == []
 
@@ -219,7 +219,7 @@ def damaged_and_lost(broker: int, offset: int) -> list[tuple[int, int]]:
     replica = made.cluster.cluster_state.replicas[P][broker]
     log_manager.damage(replica, offset, "value", 0)
     made.append(A, "x", acks="all")
-    made.lead(B, tell=(B, C))
+    made.lead(B, notify=(B, C))
     lost = [each for each in unexpected(made) if each.invariant == "acks-all-durability"]
     return [(each.offset, each.end_offset) for each in lost]
 
@@ -252,12 +252,12 @@ def test_a_lossy_crash_that_has_healed_explains_nothing_later(monkeypatch: Patch
     made = hands(kafka="2.1", records=1)
     made.do("power_loss", broker=C, keep=0)
     made.do("restart", broker=C)
-    made.lead(B, tell=(A, B, C))
+    made.lead(B, notify=(A, B, C))
     made.append(B, "b")
     for _round in range(3):
         made.fetch(A, C)
     made.append(B, "x", acks="all")
-    made.lead(A, tell=(A, C))
+    made.lead(A, notify=(A, C))
     told = [(each.invariant, each.offset, each.end_offset) for each in unexpected(made)]
     assert ("acks-all-durability", 2, 3) in told
 
@@ -268,7 +268,7 @@ def test_with_manual_steps_a_leader_without_log_is_known(snapshot: SnapshotAsser
     made.fetch(B, C, B, C)
     made.do("power_loss", broker=B, keep=0)
     made.do("restart", broker=B)
-    made.lead(B, tell=(B,))
+    made.lead(B, notify=(B,))
     found = violations(made)
     assert "acks-all-durability" in {each.invariant for each in found}
     assert {each.known.split(":")[0] for each in found} == snapshot

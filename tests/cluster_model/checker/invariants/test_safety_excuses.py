@@ -3,27 +3,27 @@
 import pytest
 
 from cluster_model.broker.partition.partition import PartitionLeaderState
-from cluster_model.checker.invariants.base import Excuses
+from cluster_model.checker.invariants.base import AllowedLosses
 from cluster_model.checker.invariants.durability import AcksOneBounded
 from cluster_model.checker.invariants.invariant_checker import DEFINITIONS
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InvariantViolated
 from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile, modes_of
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 from tests.cluster_model.storms import SECOND, LossyStorm, disturbances, spec_of
 from tests.support.breadth import EVENING, sample_count
 
 A, B, C = 1, 2, 3
 
 
-def excuses_of(cluster: Cluster) -> Excuses:
-    return cluster.checker.invariants.excuses
+def excuses_of(cluster: Cluster) -> AllowedLosses:
+    return cluster.checker.invariants.allowed_losses
 
 
-def hands(kafka: str = "3.9", **config: int | bool) -> Hands:
-    made = Hands(kafka, config={key.replace("_", "."): value for key, value in config.items()})
-    made.tell(A, B, C)
+def hands(kafka: str = "3.9", **config: int | bool) -> HandSteppedCluster:
+    made = HandSteppedCluster(kafka, config={key.replace("_", "."): value for key, value in config.items()})
+    made.notify(A, B, C)
     made.append(A, "a", "b", acks="all")
     made.fetch(B, C, B, C)
     return made
@@ -35,7 +35,7 @@ def test_a_process_crash_never_excuses_a_loss_of_acks_all(monkeypatch: pytest.Mo
     made = hands()
     made.append(A, "c", acks="all")
     made.do("crash", broker=A)
-    made.lead(B, tell=(B, C))
+    made.lead(B, notify=(B, C))
     early, found = [event for event in made.cluster.drain() if isinstance(event, InvariantViolated)]
     assert (early.invariant, early.known) == ("min-isr", "")
     assert (found.invariant, found.partition, found.known) == ("acks-all-durability", P, "")
@@ -48,7 +48,7 @@ def test_an_unclean_election_excuses_earlier_records_only() -> None:
     made.do("shrink_isr", broker=A, out=[B, C])
     made.append(A, "c", acks="all")
     made.do("crash", broker=A)
-    made.lead(B, tell=(B, C), unclean=True)
+    made.lead(B, notify=(B, C), unclean=True)
     assert made.broken() == set()
     assert excuses_of(made.cluster).covers(P, 0)
     assert not excuses_of(made.cluster).covers(P, 1)
@@ -86,7 +86,7 @@ def test_a_replica_that_lost_records_has_caught_up_at_a_later_leaders_hw() -> No
     made = hands()
     made.do("power_loss", broker=C, keep=0)
     made.do("restart", broker=C)
-    made.lead(B, tell=(A, B, C))
+    made.lead(B, notify=(A, B, C))
     assert excuses_of(made.cluster).lacks_lost_records(P, C)
     made.fetch(C, A, C, A)
     made.append(B, "d")
@@ -98,11 +98,11 @@ def test_loss_of_acks_1_is_reported_exactly_and_is_no_violation() -> None:
     made = hands()
     made.append(A, "x")
     made.append(A, "y", "z")
-    made.lead(B, tell=(A, B, C))
+    made.lead(B, notify=(A, B, C))
     assert made.broken() == set()
     bounded = made.cluster.checker.invariants.properties["acks-one-bounded"]
     assert isinstance(bounded, AcksOneBounded)
-    assert bounded.lost(P) == ((2, 5, 0, 1),)
+    assert bounded.lost_ranges(P) == ((2, 5, 0, 1),)
 
 
 def test_state_goes_into_keyframes() -> None:
@@ -110,7 +110,7 @@ def test_state_goes_into_keyframes() -> None:
     made.do("shrink_isr", broker=A, out=[B, C])
     made.append(A, "c")
     made.do("power_loss", broker=C, keep=0)
-    made.lead(B, tell=(B,), unclean=True)
+    made.lead(B, notify=(B,), unclean=True)
     safety = made.cluster.checker.invariants
     saved = safety.save()
     other = hands(unclean_leader_election_enable=True).cluster.checker.invariants

@@ -27,7 +27,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InvariantViolated, RecordsRead
 from cluster_model.protocol.messages import PartitionState
 from tests.cluster_model.checker.test_control_checker import build, later
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 from tests.cluster_model.test_compaction import build as compacting
 
 Patch = pytest.MonkeyPatch
@@ -48,18 +48,18 @@ class Mutation(NamedTuple):
     told: dict[str, list[Place]]
 
 
-def hands(*, kafka: str = "3.9", records: int = 0, **config: Any) -> Hands:
+def hands(*, kafka: str = "3.9", records: int = 0, **config: Any) -> HandSteppedCluster:
     """Three brokers with their roles applied; so many records on all of them, each known to all as committed."""
-    made = Hands(kafka, config={key.replace("_", "."): value for key, value in config.items()})
-    made.tell(A, B, C)
+    made = HandSteppedCluster(kafka, config={key.replace("_", "."): value for key, value in config.items()})
+    made.notify(A, B, C)
     if records:
         made.append(A, *[f"r{number}" for number in range(records)])
         made.fetch(B, C, B, C)
     return made
 
 
-def violations(found: Hands | Cluster) -> list[InvariantViolated]:
-    cluster = found.cluster if isinstance(found, Hands) else found
+def violations(found: HandSteppedCluster | Cluster) -> list[InvariantViolated]:
+    cluster = found.cluster if isinstance(found, HandSteppedCluster) else found
     return [event for event in cluster.drain() if isinstance(event, InvariantViolated)]
 
 
@@ -85,7 +85,7 @@ def having(where: object, name: str, value: object) -> Callable[[Patch], None]:
 # -- scenarios ---------------------------------------------------------------------------------------------------------
 
 
-def shrunk() -> Hands:
+def shrunk() -> HandSteppedCluster:
     """A record that no follower has fetched, and a member that leaves the ISR."""
     made = hands(records=1)
     made.append(A, "x")
@@ -93,7 +93,7 @@ def shrunk() -> Hands:
     return made
 
 
-def half_fetched() -> Hands:
+def half_fetched() -> HandSteppedCluster:
     """One of two followers has fetched a record."""
     made = hands(records=1)
     made.append(A, "x")
@@ -101,48 +101,48 @@ def half_fetched() -> Hands:
     return made
 
 
-def promised_and_elected() -> Hands:
+def promised_and_elected() -> HandSteppedCluster:
     """An acks=all record that no follower has fetched, and a new leader."""
     made = hands(records=1)
     made.append(A, "x", acks="all")
-    made.lead(B, tell=(B, C))
+    made.lead(B, notify=(B, C))
     return made
 
 
-def zombie() -> Hands:
+def zombie() -> HandSteppedCluster:
     """A deposed leader with a tail of its own becomes a follower."""
     made = hands(records=1)
-    made.lead(B, tell=(B, C))
+    made.lead(B, notify=(B, C))
     made.append(A, "q")
     made.append(B, "b", "c")
-    made.tell(A)
+    made.notify(A)
     for _round in range(3):
         made.fetch(A, C)
     return made
 
 
-def failed_over_twice() -> Hands:
+def failed_over_twice() -> HandSteppedCluster:
     """A committed record whose HW the followers have not received; two leaders crash one after the other."""
     made = hands(min_insync_replicas=2)
-    made.lead(C, tell=(A, B, C))
+    made.lead(C, notify=(A, B, C))
     made.append(C, "m0", acks="all")
     made.fetch(A, B, A, B)
     made.do("crash", broker=C)
-    made.lead(B, tell=(B, A))
+    made.lead(B, notify=(B, A))
     made.do("crash", broker=B)
-    made.lead(A, tell=(A,))
+    made.lead(A, notify=(A,))
     return made
 
 
-def led_by_b() -> Hands:
+def led_by_b() -> HandSteppedCluster:
     """Another leader is elected and has started to lead."""
     made = hands(records=2)
-    made.lead(B, tell=(B, C))
+    made.lead(B, notify=(B, C))
     made.append(B, "b")
     return made
 
 
-def follower_joins() -> Hands:
+def follower_joins() -> HandSteppedCluster:
     """A follower leaves the ISR, lags, catches up and joins again."""
     made = hands(records=1)
     made.do("shrink_isr", broker=A, out=[C])
@@ -155,7 +155,7 @@ def follower_joins() -> Hands:
     return made
 
 
-def joins_too_early() -> Hands:
+def joins_too_early() -> HandSteppedCluster:
     """A lagging follower that the join rule keeps out of the ISR."""
     made = hands(records=1)
     made.do("shrink_isr", broker=A, out=[C])
@@ -165,7 +165,7 @@ def joins_too_early() -> Hands:
     return made
 
 
-def read_to_the_end() -> Hands:
+def read_to_the_end() -> HandSteppedCluster:
     """A consumer reads up to the HW while a record waits for followers."""
     made = hands(records=2)
     made.append(A, "x")
@@ -173,8 +173,8 @@ def read_to_the_end() -> Hands:
     return made
 
 
-def alone(kafka: str = "3.9") -> Callable[[], Hands]:
-    def scene() -> Hands:
+def alone(kafka: str = "3.9") -> Callable[[], HandSteppedCluster]:
+    def scene() -> HandSteppedCluster:
         """Fewer in-sync replicas than min.insync.replicas."""
         made = hands(kafka=kafka, records=1, min_insync_replicas=2)
         made.append(A, "x", acks="all")
@@ -184,16 +184,16 @@ def alone(kafka: str = "3.9") -> Callable[[], Hands]:
     return scene
 
 
-def rebounds() -> Hands:
+def rebounds() -> HandSteppedCluster:
     """Leadership moves to another broker and back."""
     made = hands(records=2)
-    made.lead(B, tell=(A, B, C))
+    made.lead(B, notify=(A, B, C))
     made.fetch(A, C, A, C)
-    made.lead(A, tell=(A, B, C))
+    made.lead(A, notify=(A, B, C))
     return made
 
 
-def elected_twice() -> Hands:
+def elected_twice() -> HandSteppedCluster:
     """An election of which no broker is informed."""
     made = hands()
     made.do("elect", leader=B)
@@ -201,10 +201,10 @@ def elected_twice() -> Hands:
     return made
 
 
-def word_of_the_past() -> Hands:
+def word_of_the_past() -> HandSteppedCluster:
     """A deposed leader proposes an ISR."""
     made = hands()
-    made.lead(B, tell=(B, C))
+    made.lead(B, notify=(B, C))
     made.do("shrink_isr", broker=A, out=[C])
     return made
 
@@ -522,7 +522,7 @@ MUTATIONS = [
 ]  # fmt: skip
 
 
-def unexpected(found: Hands | Cluster) -> dict[str, list[Place]]:
+def unexpected(found: HandSteppedCluster | Cluster) -> dict[str, list[Place]]:
     """Invariant → locations of violations that are not known; all in the one partition or in none."""
     told: dict[str, list[Place]] = {}
     for each in violations(found):

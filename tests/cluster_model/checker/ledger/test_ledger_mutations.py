@@ -14,26 +14,26 @@ from cluster_model.cluster import Cluster
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.events import HwAdvanced, LogStartMoved, RecordsAcked
 from faults.injector import FaultInjector
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 
 TERMS = ("missing", "acked_lost", "committed_lost", "duplicates", "reordered")
 
 
-def copied() -> Hands:
+def copied() -> HandSteppedCluster:
     """Five records on all three replicas, all of them committed."""
-    hands = Hands("3.9")
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("3.9")
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b", "c", "d", "e", acks="all")
     hands.fetch(2, 3, 2, 3)
     return hands
 
 
-def log(hands: Hands, broker: int) -> ReplicaLog:
+def log(hands: HandSteppedCluster, broker: int) -> ReplicaLog:
     return hands.cluster.cluster_state.replicas[P][broker].log
 
 
-def found(hands: Hands) -> dict[str, int]:
+def found(hands: HandSteppedCluster) -> dict[str, int]:
     """The non-zero counts of the ledger at the end."""
     missing = hands.cluster.query.missing()
     hands.close()
@@ -42,53 +42,53 @@ def found(hands: Hands) -> dict[str, int]:
     return {term: count for term, count in {"missing": missing, **counts}.items() if count}
 
 
-def dropped_silently(hands: Hands) -> None:
+def dropped_silently(hands: HandSteppedCluster) -> None:
     for broker in (1, 2, 3):
         log(hands, broker).truncate(3)
 
 
-def dropped_by_the_next_leader(hands: Hands) -> None:
+def dropped_by_the_next_leader(hands: HandSteppedCluster) -> None:
     log(hands, 2).truncate(4)
-    hands.lead(2, tell=(2,))
+    hands.lead(2, notify=(2,))
 
 
-def appended_twice(hands: Hands) -> None:
+def appended_twice(hands: HandSteppedCluster) -> None:
     hands.cluster._produces._sequences[P] = 1
     hands.append(1, "b", "c")
 
 
-def appended_late(hands: Hands) -> None:
+def appended_late(hands: HandSteppedCluster) -> None:
     hands.cluster._produces._sequences[P] = 9
     hands.append(1, "later")
     hands.cluster._produces._sequences[P] = 6
     hands.append(1, "x", "y")
 
 
-def start_moved_silently(hands: Hands) -> None:
+def start_moved_silently(hands: HandSteppedCluster) -> None:
     for broker in (1, 2, 3):
         log(hands, broker).log_start = 2
 
 
-def start_moved(hands: Hands) -> None:
+def start_moved(hands: HandSteppedCluster) -> None:
     for broker in (1, 2, 3):
         log(hands, broker).move_start(2)
         hands.cluster.emit(LogStartMoved(0, P, broker, 0, 2, "retention.bytes"))
 
 
-def high_watermark_lowered(hands: Hands) -> None:
+def high_watermark_lowered(hands: HandSteppedCluster) -> None:
     hands.cluster.cluster_state.replicas[P][1].hw = 1
     hands.cluster.emit(HwAdvanced(0, P, 1, 0, 1))
     for broker in (1, 2, 3):
         hands.do("power_loss", broker=broker, keep=3)
 
 
-def disks_gone(hands: Hands) -> None:
+def disks_gone(hands: HandSteppedCluster) -> None:
     """There is no leader any more, and all logs are empty."""
     for broker in (1, 2, 3):
         hands.do("power_loss", broker=broker, keep=0)
 
 
-MUTATIONS: list[tuple[Callable[[Hands], None], dict[str, int]]] = [
+MUTATIONS: list[tuple[Callable[[HandSteppedCluster], None], dict[str, int]]] = [
     (dropped_silently, {"acked_lost": 2, "committed_lost": 2}),
     (dropped_by_the_next_leader, {"missing": 1, "acked_lost": 1, "committed_lost": 1}),
     (appended_twice, {"duplicates": 2}),
@@ -105,7 +105,9 @@ def test_the_unmodified_model_loses_nothing() -> None:
 
 
 @pytest.mark.parametrize(("mutate", "counts"), MUTATIONS, ids=lambda value: getattr(value, "__name__", ""))
-def test_a_mutation_shows_in_the_expected_count(mutate: Callable[[Hands], None], counts: dict[str, int]) -> None:
+def test_a_mutation_shows_in_the_expected_count(
+    mutate: Callable[[HandSteppedCluster], None], counts: dict[str, int]
+) -> None:
     hands = copied()
     mutate(hands)
     assert found(hands) == counts
@@ -118,7 +120,7 @@ def test_an_acknowledgement_for_a_record_that_is_not_there_is_missing() -> None:
     log(hands, 1).truncate(5)
     hands.cluster.emit(RecordsAcked(0, "hand", P, 6, 1, 1, 1, 0, 5, 0, log_branch))
     assert hands.cluster.query.missing() == 0, "it was acknowledged before it went"
-    hands.lead(1, tell=(1,))
+    hands.lead(1, notify=(1,))
     assert hands.cluster.query.missing() == 1
 
 
@@ -126,7 +128,7 @@ def test_an_acknowledgement_for_a_record_that_is_not_there_is_missing() -> None:
 def test_records_accepted_by_a_deposed_leader_are_missing_at_once(acks: int) -> None:
     """With an acknowledgement, or with acks=0, where sending counts as acknowledged."""
     hands = copied()
-    hands.lead(2, tell=(2,))
+    hands.lead(2, notify=(2,))
     hands.append(1, "f", "g", acks=acks)
     assert hands.cluster.query.missing() == 2
     hands.append(2, "h", acks=acks)
@@ -137,11 +139,11 @@ def test_with_a_premature_high_watermark_lost_records_count_as_committed(monkeyp
     def ahead(leader_leo: int, _needed: tuple[RemoteReplicaState, ...]) -> int:
         return leader_leo
 
-    def tail() -> Hands:
-        hands = Hands("3.9")
-        hands.tell(1, 2, 3)
+    def tail() -> HandSteppedCluster:
+        hands = HandSteppedCluster("3.9")
+        hands.notify(1, 2, 3)
         hands.append(1, "a", "b")
-        hands.lead(2, tell=(2,))
+        hands.lead(2, notify=(2,))
         return hands
 
     assert found(tail()) == {"missing": 2, "acked_lost": 2}
@@ -151,8 +153,8 @@ def test_with_a_premature_high_watermark_lost_records_count_as_committed(monkeyp
 
 def test_records_exposed_by_a_deposed_leader_are_committed() -> None:
     """Its successor has the records but has not received its election: consumers may read from the old leader."""
-    hands = Hands("3.9")
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("3.9")
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b", acks="all")
     hands.do("elect", leader=2)
     hands.fetch(2, 3, 2, 3)

@@ -7,7 +7,7 @@ import pytest
 from cluster_model.checker.ledger.ack_evidence import AckIsrs
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.protocol.events import RecordsAcked
-from tests.cluster_model.hands import Hands, P
+from tests.cluster_model.hands import HandSteppedCluster, P
 
 
 def told(ledger: Ledger, base: int) -> None:
@@ -17,8 +17,8 @@ def told(ledger: Ledger, base: int) -> None:
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 def test_acknowledgements_in_any_order_are_one_entry(order: tuple[int, ...]) -> None:
-    hands = Hands("3.9")
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("3.9")
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b", "c", "d")
     ledger = hands.cluster.checker.ledger
     ledger.ack_isrs.forget(P)
@@ -29,8 +29,8 @@ def test_acknowledgements_in_any_order_are_one_entry(order: tuple[int, ...]) -> 
 
 
 def test_another_isr_is_another_entry() -> None:
-    hands = Hands("3.9")
-    hands.tell(1, 2, 3)
+    hands = HandSteppedCluster("3.9")
+    hands.notify(1, 2, 3)
     hands.append(1, "a", "b")
     assert hands.do("shrink_isr", broker=1, out=[3]) == ""
     hands.append(1, "c")

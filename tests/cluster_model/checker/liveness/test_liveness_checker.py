@@ -224,7 +224,7 @@ BROKEN: list[tuple[str, str, Scenario, Callable[[Patch], None], str]] = [
     ("2.8", "zookeeper", nothing_happens, hw_stands, "hw-reaches-leo"),
     ("3.9", "kraft", nothing_happens, followers_keep_their_hw, "follower-hw"),
     ("0.11", "zookeeper", nothing_happens, followers_keep_their_hw, "follower-hw"),
-    ("3.9", "kraft", readers_wait, nothing_expires, "parked-requests"),
+    ("3.9", "kraft", readers_wait, nothing_expires, "delayed-requests"),
     ("3.3", "kraft", follower_is_fenced, failed_for_good, "fetcher-resumes"),
     ("3.9", "kraft", follower_comes_back, proposals_are_forgotten, "alter-partition"),
     ("2.8", "zookeeper", follower_comes_back, answers_are_ignored, "alter-partition"),

@@ -205,7 +205,7 @@ def test_a_deposed_leader_that_keeps_a_delayed_produce_is_overdue(snapshot: Snap
     cluster.cluster_state.replicas[P][1].leadership = None
     cluster.resume(3)
     later(cluster, 5)
-    found = [event for event in late(cluster) if event.property == "parked-requests"]
+    found = [event for event in late(cluster) if event.property == "delayed-requests"]
     assert found
     assert {event.detail for event in found} == snapshot
 

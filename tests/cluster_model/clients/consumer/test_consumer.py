@@ -69,7 +69,7 @@ def test_fetches_carry_the_leader_epoch_since_kip_320_and_never_a_fetched_one(ka
     assert (asked.current_leader_epoch, asked.last_fetched_epoch) == (epoch, -1)
 
 
-def test_records_are_handed_out_in_order_and_the_position_moves_with_them() -> None:
+def test_records_are_returned_in_order_and_the_position_moves_with_them() -> None:
     rig = ConsumerRig()
     fill(rig, "t-0", 2, 3)
     answer(rig, data(rig, "t-0", 0, 2))
@@ -79,7 +79,7 @@ def test_records_are_handed_out_in_order_and_the_position_moves_with_them() -> N
     assert (rig.consumer.positions, rig.consumer.read) == ({"t-0": 5}, 5)
 
 
-def test_what_is_read_is_told_with_its_source_and_its_age() -> None:
+def test_what_is_read_is_reported_with_its_source_and_its_age() -> None:
     rig = ConsumerRig()
     rig.run(5 * MS)
     fill(rig, "t-0", 1, 1)
@@ -126,7 +126,7 @@ def test_the_limit_of_a_poll_is_for_all_partitions_together() -> None:
     assert rig.consumer.positions == {"t-0": 3, "t-1": 1, "t-2": 0}
 
 
-def test_records_cut_off_by_the_limit_get_the_age_of_the_newest_that_was_handed_out() -> None:
+def test_records_cut_off_by_the_limit_get_the_age_of_the_newest_that_was_returned() -> None:
     rig = ConsumerRig(config={"max.poll.records": 2}, processing_us=10 * MS)
     fill(rig, "t-0", 2)
     written = rig.now
@@ -163,7 +163,7 @@ def test_a_partition_with_anything_buffered_is_not_fetched_and_the_others_are() 
     assert rig.of(RecordsRead)[1].at_us == rig.of(RecordsRead)[2].at_us
 
 
-def test_who_was_read_is_fetched_after_the_others() -> None:
+def test_a_consumer_that_was_read_is_fetched_after_the_others() -> None:
     rig = ConsumerRig(leaders=(1, 1, 1))
     fill(rig, "t-0", 1)
     answer(rig, data(rig, "t-0", 0, 1))
@@ -252,7 +252,7 @@ def test_an_error_in_one_partition_does_not_hold_up_the_others() -> None:
     assert [asked.partition for asked in rig.asked(FetchRequest, 1)[-1].partitions] == ["t-1"]
 
 
-def test_it_goes_on_at_the_leader_that_metadata_names() -> None:
+def test_it_continues_at_the_leader_that_metadata_names() -> None:
     rig = ConsumerRig()
     refuse(rig, "t-0", E.NOT_LEADER_OR_FOLLOWER)
     rig.answer_metadata(rig.metadata_asked()[0], state("t-0", 3, 1))
@@ -292,7 +292,7 @@ def test_a_position_out_of_range_is_reset_by_the_policy(policy: str, kafka: str,
     assert rig.asked(FetchRequest, 1)[-1].partitions[0].offset == 12
 
 
-def test_while_one_partition_is_reset_the_others_go_on() -> None:
+def test_while_one_partition_is_reset_the_others_continue() -> None:
     rig = ConsumerRig(leaders=(1, 1))
     empty = Slice(0, 0, ())
     answer(rig, FetchData("t-0", 0, E.OFFSET_OUT_OF_RANGE, -1, -1, -1, empty), data(rig, "t-1", 0, 0))
@@ -396,7 +396,7 @@ def test_metadata_rotates_away_from_a_broker_that_does_not_answer() -> None:
     assert all(later - earlier >= 400 * MS for earlier, later in pairwise(times))
 
 
-def test_a_loaded_consumer_goes_on_exactly_as_the_first_time() -> None:
+def test_a_loaded_consumer_continues_exactly_as_the_first_time() -> None:
     rig = ConsumerRig(leaders=(1, 2, 1), config={"max.poll.records": 2})
     for partition in rig.partitions:
         fill(rig, partition, 3, 3)

@@ -130,7 +130,7 @@ def test_a_pause_below_the_session_timeout_is_not_seen_and_a_longer_one_makes_a_
     assert owned(cluster) == ALL
 
 
-def test_what_was_not_committed_is_read_again_by_whoever_gets_it() -> None:
+def test_what_was_not_committed_is_read_again_by_a_consumer_that_gets_it() -> None:
     cluster = Cluster.build(spec(config={"session.timeout.ms": 10_000, "auto.commit.interval.ms": 60_000}), 1)
     cluster.run(15 * SECOND)
     cluster.pause(FIRST_MEMBER)
@@ -228,7 +228,7 @@ def test_an_idle_member_costs_few_events() -> None:
 # --- what is seen from outside
 
 
-def test_views_and_questions_tell_of_members_generation_assignment_and_what_is_committed() -> None:
+def test_views_and_questions_report_members_generation_assignment_and_what_is_committed() -> None:
     cluster = Cluster.build(spec(stop_us=15 * SECOND), 1)
     assert (cluster.query.members("g"), cluster.query.committed("g", "t-0")) == (0, -1)
     cluster.run(25 * SECOND)

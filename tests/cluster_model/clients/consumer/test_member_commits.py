@@ -23,7 +23,7 @@ from tests.cluster_model.rigs import BROKERS, LATENCY, MS, SECOND
 # --- automatic commits
 
 
-def test_an_automatic_commit_has_what_earlier_polls_handed_out() -> None:
+def test_an_automatic_commit_has_what_earlier_polls_returned() -> None:
     rig = member()
     fill(rig, "t-0", 3)
     answer(rig, data(rig, "t-0", 0, 3))

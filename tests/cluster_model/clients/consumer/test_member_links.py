@@ -66,7 +66,7 @@ def test_one_lookup_is_under_way_at_a_time() -> None:
     assert everywhere(rig, FindCoordinatorRequest) == 1
 
 
-def test_who_hears_of_no_coordinator_asks_for_metadata() -> None:
+def test_who_learns_of_no_coordinator_asks_for_metadata() -> None:
     rig = MemberRig()
     before = everywhere(rig, MetadataRequest)
     who = next(broker for broker in BROKERS if rig.asked(FindCoordinatorRequest, broker))
@@ -135,7 +135,7 @@ def test_a_commit_of_a_fenced_instance_ends_the_application() -> None:
     assert [event.error for event in rig.events if isinstance(event, ConsumerFailed)] == ["FencedInstanceIdException"]
 
 
-def test_a_sticky_assignor_is_told_what_the_member_had_last() -> None:
+def test_a_sticky_assignor_is_reported_what_the_member_had_last() -> None:
     rig = member(config={"partition.assignment.strategy": "StickyAssignor"}, commit="none")
     rig.run(3 * SECOND)
     rig.beat(E.REBALANCE_IN_PROGRESS)
@@ -161,9 +161,9 @@ def test_what_was_asked_of_a_broker_is_lost_with_the_connection() -> None:
     rig.find()
     link = classic(rig).link
     number = rig.newest(JoinGroupRequest).correlation_id
-    assert (link.lost(1), link.known, link.busy(COORDINATOR)) == ([], True, True)
-    assert link.lost(COORDINATOR) == [("join", number)]
-    assert (link.known, link.waits, link.complete(number)) == (False, False, False)
+    assert (link.on_disconnect(1), link.is_known, link.busy(COORDINATOR)) == ([], True, True)
+    assert link.on_disconnect(COORDINATOR) == [("join", number)]
+    assert (link.is_known, link.waits, link.complete(number)) == (False, False, False)
 
 
 def test_a_coordinator_whose_connection_broke_is_looked_for_and_asked_again() -> None:
@@ -179,7 +179,7 @@ def test_a_coordinator_whose_connection_broke_is_looked_for_and_asked_again() ->
     assert len(rig.asked(OffsetFetchRequest, 2)) == 1
 
 
-def test_who_is_about_to_join_commits_nothing_automatically() -> None:
+def test_a_consumer_that_is_about_to_join_commits_nothing_automatically() -> None:
     rig = member(config={"auto.commit.interval.ms": 60_000, **COOPERATIVE})
     rig.run(3 * SECOND)
     rig.beat(E.REBALANCE_IN_PROGRESS)
@@ -219,7 +219,7 @@ def test_a_coordinator_is_looked_for_while_the_application_processes() -> None:
     assert everywhere(rig, FindCoordinatorRequest) == lookups + 1
 
 
-def test_without_a_thread_of_their_own_heartbeats_go_on_while_a_commit_is_waited_for() -> None:
+def test_without_a_thread_of_their_own_heartbeats_continue_while_a_commit_is_waited_for() -> None:
     rig = member(kafka="0.9", commit="sync", config={"session.timeout.ms": 10_000})
     fill(rig, "t-0", 1)
     answer(rig, data(rig, "t-0", 0, 1))

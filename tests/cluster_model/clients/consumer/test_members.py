@@ -167,7 +167,7 @@ def test_without_a_policy_a_group_that_has_committed_nothing_cannot_begin() -> N
 # --- heartbeats
 
 
-def test_heartbeats_go_on_while_records_are_processed() -> None:
+def test_heartbeats_continue_while_records_are_processed() -> None:
     rig = member(processing_us=20 * SECOND)
     fill(rig, "t-0", 1)
     answer(rig, data(rig, "t-0", 0, 1))
@@ -204,7 +204,7 @@ def test_a_refused_heartbeat_joins_again(error: KafkaError, member_id: str, lost
     assert rig.positions == {}
 
 
-def test_before_2_4_lost_partitions_are_told_as_revoked() -> None:
+def test_before_2_4_lost_partitions_are_reported_as_revoked() -> None:
     rig = member(kafka="2.3")
     rig.run(3 * SECOND)
     rig.beat(E.UNKNOWN_MEMBER_ID)
@@ -247,7 +247,7 @@ def test_a_coordinator_that_is_silent_for_a_session_is_looked_for_anew() -> None
 
 
 @pytest.mark.parametrize(("instance", "left"), [("", 1), ("a", 0)])
-def test_who_does_not_poll_in_time_leaves_unless_it_is_static(instance: str, left: int) -> None:
+def test_a_consumer_that_does_not_poll_in_time_leaves_unless_it_is_static(instance: str, left: int) -> None:
     rig = member(processing_us=20 * SECOND, instance=instance, config={"max.poll.interval.ms": 10_000})
     fill(rig, "t-0", 1)
     answer(rig, data(rig, "t-0", 0, 1))
@@ -322,7 +322,7 @@ def test_only_the_leader_joins_again_when_a_topic_grows(leads: bool, joins: int)
     assert len(rig.asked(JoinGroupRequest, COORDINATOR)) == joins
 
 
-def test_who_subscribes_to_a_pattern_joins_again_when_other_topics_match_it() -> None:
+def test_a_consumer_that_subscribes_to_a_pattern_joins_again_when_other_topics_match_it() -> None:
     rig = MemberRig(config={"metadata.max.age.ms": 5_000}, commit="none", pattern="t.*")
     rig.find()
     rig.joined()
@@ -348,7 +348,7 @@ def test_a_broken_connection_to_the_coordinator_is_no_rebalance() -> None:
     assert rig.of(PartitionsLost) == []
 
 
-def test_a_loaded_member_goes_on_exactly_as_the_first_time() -> None:
+def test_a_loaded_member_continues_exactly_as_the_first_time() -> None:
     rig = member(processing_us=MS)
     fill(rig, "t-0", 4)
     answer(rig, data(rig, "t-0", 0, 2))

@@ -144,7 +144,7 @@ def test_what_is_to_go_is_committed_and_given_up_while_the_rest_is_read() -> Non
     assert rig.consumer.assignment == ("t-0",)
 
 
-def test_what_is_about_to_go_is_not_handed_out_any_more() -> None:
+def test_what_is_about_to_go_is_not_returned_any_more() -> None:
     rig = member()
     for name in rig.partitions:
         fill(rig, name, 4)
@@ -207,7 +207,7 @@ def test_what_it_has_is_not_told_while_that_is_about_to_change() -> None:
 
 
 @pytest.mark.parametrize("error", [E.FENCED_MEMBER_EPOCH, E.UNKNOWN_MEMBER_ID], ids=lambda error: error.name)
-def test_who_is_fenced_abandons_everything_and_joins_again_under_its_id(error: KafkaError) -> None:
+def test_a_consumer_that_is_fenced_abandons_everything_and_joins_again_under_its_id(error: KafkaError) -> None:
     rig = member()
     rig.run(INTERVAL)
     rig.answer_beat(error=error)
@@ -217,7 +217,7 @@ def test_who_is_fenced_abandons_everything_and_joins_again_under_its_id(error: K
     assert (rig.last.member_epoch, rig.last.member_id, rig.last.owned, rig.last.topics) == (0, "m", (), ("t",))
 
 
-def test_who_is_fenced_while_it_processes_is_a_zombie_until_its_next_poll() -> None:
+def test_a_consumer_that_is_fenced_while_it_processes_is_a_zombie_until_its_next_poll() -> None:
     rig = member(processing_us=SECOND, commit="none")
     fill(rig, "t-0", 9)
     answer(rig, data(rig, "t-0", 0, 9))
@@ -229,7 +229,7 @@ def test_who_is_fenced_while_it_processes_is_a_zombie_until_its_next_poll() -> N
     assert (rig.consumer.assignment, rig.last.member_epoch) == ((), 0)
 
 
-def test_who_is_fenced_while_it_commits_begins_anew_at_once() -> None:
+def test_a_consumer_that_is_fenced_while_it_commits_begins_anew_at_once() -> None:
     rig = member()
     rig.run(INTERVAL)
     rig.answer_beat(1, ("t-0",))
@@ -240,7 +240,7 @@ def test_who_is_fenced_while_it_commits_begins_anew_at_once() -> None:
     assert rig.consumer.assignment == ("t-1",), "nobody waits for the commit of before"
 
 
-def test_who_is_fenced_while_it_processes_can_commit_nothing() -> None:
+def test_a_consumer_that_is_fenced_while_it_processes_can_commit_nothing() -> None:
     rig = member(processing_us=SECOND, commit="sync")
     fill(rig, "t-0", 9)
     answer(rig, data(rig, "t-0", 0, 9))
@@ -332,7 +332,7 @@ def test_an_answer_that_comes_too_late_is_of_no_interest() -> None:
     assert (rig.coordination.member.generation, rig.consumer.assignment) == (1, ("t-0", "t-1"))
 
 
-def test_what_is_under_way_when_everything_is_told_is_begun_anew_with_the_answer() -> None:
+def test_what_is_under_way_when_everything_is_reported_is_begun_anew_with_the_answer() -> None:
     """The coordinator may take what it owns from it as soon as it says that it does not have it."""
     rig = member(partitions=3)
     rig.run(INTERVAL)
@@ -439,7 +439,7 @@ def test_a_new_share_begins_the_interval_of_automatic_commits_anew() -> None:
 
 
 @pytest.mark.parametrize("fenced", [False, True])
-def test_what_is_committed_is_told_again_of_a_partition_that_was_gone_meanwhile(fenced: bool) -> None:
+def test_what_is_committed_is_reported_again_of_a_partition_that_was_gone_meanwhile(fenced: bool) -> None:
     rig = member()
     rig.run(INTERVAL)
     rig.accept()
@@ -465,7 +465,7 @@ def test_what_is_committed_is_told_again_of_a_partition_that_was_gone_meanwhile(
 
 
 @pytest.mark.parametrize(("instance", "epoch"), [("", -1), ("i", -2)])
-def test_who_closes_commits_and_leaves_a_static_member_for_now(instance: str, epoch: int) -> None:
+def test_a_consumer_that_closes_commits_and_leaves_a_static_member_for_now(instance: str, epoch: int) -> None:
     rig = member(instance=instance)
     rig.consumer.close()
     rig.run(2 * LATENCY)
@@ -478,7 +478,7 @@ def test_who_closes_commits_and_leaves_a_static_member_for_now(instance: str, ep
     assert len(rig.beats()) == beats
 
 
-def test_who_does_not_poll_for_too_long_leaves_and_comes_back_with_its_next_poll() -> None:
+def test_a_consumer_that_does_not_poll_for_too_long_leaves_and_comes_back_with_its_next_poll() -> None:
     rig = member(processing_us=SECOND, commit="none", config={"max.poll.interval.ms": 6_000})
     fill(rig, "t-0", 9)
     answer(rig, data(rig, "t-0", 0, 9))
@@ -508,7 +508,7 @@ def test_the_answer_to_what_was_under_way_when_it_left_is_of_no_interest() -> No
     assert rig.consumer.assignment == ("t-0",)
 
 
-def test_who_closes_without_a_coordinator_looks_for_it_and_then_commits_and_leaves() -> None:
+def test_a_consumer_that_closes_without_a_coordinator_looks_for_it_and_then_commits_and_leaves() -> None:
     rig = member()
     rig.consumer.close()
     rig.run(2 * LATENCY)

@@ -78,7 +78,7 @@ def test_where_the_cluster_does_not_have_it_the_application_ends() -> None:
     }  # fmt: skip
 
 
-def test_views_and_questions_tell_the_group_epoch_and_what_is_committed() -> None:
+def test_views_and_questions_show_the_group_epoch_and_what_is_committed() -> None:
     cluster = Cluster.build(spec(stop_us=15 * SECOND), 1)
     assert (cluster.query.members("g"), cluster.query.committed("g", "t-0")) == (0, -1)
     cluster.run(25 * SECOND)

@@ -123,7 +123,7 @@ def test_an_epoch_that_the_leader_does_not_know_is_a_reset() -> None:
 
 
 @pytest.mark.parametrize("end", [3, -1])
-def test_without_a_policy_the_application_is_told(end: int) -> None:
+def test_without_a_policy_the_application_is_reported(end: int) -> None:
     rig = at_new_leader(policy="none")
     tell(rig, end, 0 if end > 0 else -1)
     assert (rig.consumer.failed, rig.consumer.positions) == ("LogTruncationException", {"t-0": 5})

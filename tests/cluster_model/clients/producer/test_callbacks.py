@@ -72,7 +72,7 @@ def test_an_answer_that_waits_behind_a_callback_is_in_time_for_the_request_timeo
     assert (rig.books()["acked"], rig.of(ProduceRefused)) == (2, [])
 
 
-def test_a_broken_connection_is_heard_of_after_the_callback() -> None:
+def test_a_broken_connection_is_learned_after_the_callback() -> None:
     rig = ProducerRig(batches=2, leaders=(1, 2), callback_us=100 * MS)
     rig.run(22 * MS)
     rig.answer(rig.produced(1)[0])
@@ -109,7 +109,7 @@ def test_a_producer_that_is_closed_while_a_callback_runs_sends_the_rest_after_it
     assert (rig.producer.closed, rig.books()["acked"]) == (True, 2)
 
 
-def test_a_loaded_producer_goes_on_behind_its_callbacks_as_the_first_time() -> None:
+def test_a_loaded_producer_continues_behind_its_callbacks_as_the_first_time() -> None:
     rig = ProducerRig(batches=9, leaders=(1, 2), callback_us=70 * MS, config=ONE_BY_ONE)
     rig.run(22 * MS)
     rig.answer(rig.produced(1)[0])

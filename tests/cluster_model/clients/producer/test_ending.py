@@ -70,7 +70,7 @@ def test_what_was_proved_not_to_be_written_fails_at_a_forced_close() -> None:
     assert len(rig.produced()) == sent
 
 
-def test_a_closing_producer_goes_on_with_retries_until_its_time_is_over() -> None:
+def test_a_closing_producer_continues_with_retries_until_its_time_is_over() -> None:
     rig = ProducerRig(batches=1, config={"retry.backoff.ms": 100})
     rig.make_all()
     rig.producer.close(SECOND)
@@ -90,7 +90,7 @@ def test_a_second_close_changes_nothing() -> None:
     assert (rig.producer.closed, rig.books()["acked"]) == (True, 1)
 
 
-def test_who_waits_for_memory_gets_an_exception() -> None:
+def test_a_producer_that_waits_for_memory_gets_an_exception() -> None:
     rig = ProducerRig(batches=6, record_bytes=600, config={"buffer.memory": 2_000, "batch.size": 1_000, "linger.ms": 0})
     rig.make_all()
     assert rig.producer._held
@@ -122,7 +122,7 @@ def test_an_application_that_stops_closes_its_producer() -> None:
     assert [request.records for request in other.produced()] == [3]
 
 
-def test_without_a_time_to_close_what_is_on_its_way_goes_on() -> None:
+def test_without_a_time_to_close_what_is_on_its_way_continues() -> None:
     rig = ProducerRig(config=LINGERING)
     rig.make_all()
     rig.producer.stop()

@@ -20,7 +20,7 @@ def identity(request: ProduceRequest) -> tuple[int, int, int]:
 # --- fates ----------------------------------------------------------------------------------------------------------
 
 
-def test_an_acknowledged_batch_is_told_with_its_place_and_its_latency() -> None:
+def test_an_acknowledged_batch_is_reported_with_its_place_and_its_latency() -> None:
     rig = ProducerRig(batch=3)
     rig.make_all()
     rig.answer(rig.produced()[0], offset=40)
@@ -254,7 +254,7 @@ def test_a_batch_whose_time_is_over_is_not_tried_again() -> None:
     assert rig.books() == {"acked": 0, "failed": 1, "unknown": 0}
 
 
-def test_each_attempt_that_fails_is_told_of() -> None:
+def test_each_attempt_that_fails_is_reported() -> None:
     rig = ProducerRig()
     rig.make_all()
     rig.answer(rig.produced()[0], E.NOT_ENOUGH_REPLICAS)
@@ -284,7 +284,7 @@ def test_a_batch_that_backs_off_holds_up_those_behind_it() -> None:
     rig.make_all()
     rig.answer(rig.produced()[0], E.NOT_ENOUGH_REPLICAS)
     rig.producer._accumulator.add("t-0", 1, rig.now)
-    rig.producer._sender.pump()
+    rig.producer._sender.send_ready()
     rig.run(99 * MS)
     assert rig.sequences() == [0]
     rig.run(10 * MS)
@@ -300,7 +300,7 @@ def test_with_idempotence_retries_go_one_at_a_time_in_order_of_their_sequences()
     rig.answer(third, E.OUT_OF_ORDER_SEQUENCE_NUMBER)
     for expected in ([0], [0, 1], [0, 1, 2]):
         rig.run(SECOND)
-        rig.producer._sender.pump()
+        rig.producer._sender.send_ready()
         rig.run(LATENCY)
         assert rig.sequences()[3:] == expected
         rig.answer(rig.produced()[-1], offset=expected[-1])
@@ -349,7 +349,7 @@ def test_an_out_of_order_batch_behind_one_that_is_retried_is_retried_unchanged()
     assert {request.producer_id for request in rig.produced()} == {first.producer_id}
 
 
-def test_an_out_of_order_batch_that_is_next_in_line_goes_on_under_a_new_epoch() -> None:
+def test_an_out_of_order_batch_that_is_next_in_line_continues_under_a_new_epoch() -> None:
     rig = ProducerRig(batches=2)
     rig.make_all()
     first, second = rig.produced()
@@ -454,7 +454,7 @@ def test_with_acks_0_a_record_counts_as_soon_as_it_is_sent() -> None:
     assert (rig.producer.in_flight, rig.producer.queued) == (0, 0)
 
 
-def test_with_acks_0_a_dead_broker_is_never_noticed_in_the_books() -> None:
+def test_with_acks_0_a_dead_broker_is_never_noticed_in_the_statistics() -> None:
     rig = ProducerRig(batches=5, config={"acks": "0"})
     rig.run(15 * MS)
     rig.network.power_off(1)
@@ -536,7 +536,7 @@ def test_no_records_are_made_after_stop_and_those_on_their_way_are_settled() -> 
 # --- keyframes ------------------------------------------------------------------------------------------------------
 
 
-def test_a_loaded_producer_goes_on_exactly_as_the_first_time() -> None:
+def test_a_loaded_producer_continues_exactly_as_the_first_time() -> None:
     rig = ProducerRig(leaders=(1, 2), batches=12)
     rig.run(65 * MS)
     rig.answer(rig.produced(1)[0], E.NOT_LEADER_OR_FOLLOWER)

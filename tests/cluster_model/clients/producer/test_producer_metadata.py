@@ -155,7 +155,7 @@ def test_metadata_is_asked_for_until_the_topic_is_there() -> None:
 
 
 @pytest.mark.parametrize("send", ["async", "sync"])
-def test_who_waits_for_metadata_for_too_long_fails_and_the_next_one_waits_again(send: str) -> None:
+def test_a_producer_that_waits_for_metadata_for_too_long_fails_and_the_next_one_waits_again(send: str) -> None:
     rig = ProducerRig(leaders=(), batches=300, config={"max.block.ms": 1_000}, send=send)
     rig.run(2_500 * MS)
     failed = rig.of(RecordsFailed)

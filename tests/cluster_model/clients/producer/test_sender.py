@@ -129,7 +129,7 @@ def test_behind_the_last_epoch_comes_a_new_id() -> None:
 
 
 @pytest.mark.parametrize(("log_start", "epoch"), [(-1, 0), (5, 1)])
-def test_a_forgotten_producer_tries_again_and_raises_the_epoch_if_the_log_start_is_told(
+def test_a_forgotten_producer_tries_again_and_raises_the_epoch_if_the_log_start_is_reported(
     log_start: int, epoch: int
 ) -> None:
     rig = ProducerRig()
@@ -168,7 +168,7 @@ def test_after_a_batch_ran_out_of_retries_nothing_new_is_sent_until_the_others_t
     refused(rig, 2, E.REQUEST_TIMED_OUT)
     assert rig.producer.unknown == 1
     rig.producer._accumulator.add("t-0", 1, rig.now)
-    rig.producer._sender.pump()
+    rig.producer._sender.send_ready()
     rig.run(SECOND)
     assert rig.sequences() == [0, 1, 0]
     rig.answer(rig.produced()[1])
@@ -183,7 +183,7 @@ def test_if_none_of_the_others_was_written_the_epoch_is_raised() -> None:
     rig.run(200 * MS)
     refused(rig, 1, E.REQUEST_TIMED_OUT)
     rig.producer._accumulator.add("t-0", 1, rig.now)
-    rig.producer._sender.pump()
+    rig.producer._sender.send_ready()
     rig.run(LATENCY)
     assert identities(rig)[2:] == [(PID, 1, 0)]
 
@@ -260,7 +260,7 @@ def test_pieces_of_a_batch_keep_the_time_of_each_record() -> None:
     batch.join(2, 130)
     batch.join(1, 150)
     assert batch.by_send_time() == [(0, 3, 100), (3, 2, 130), (5, 1, 150)]
-    pieces = [piece.by_send_time() for piece in ProducerBatch.loaded(batch.save()).split(4)]
+    pieces = [piece.by_send_time() for piece in ProducerBatch.from_saved(batch.save()).split(4)]
     assert pieces == [[(0, 3, 100), (3, 1, 130)], [(0, 1, 130), (1, 1, 150)]]
 
 
@@ -339,7 +339,7 @@ def test_a_slot_stays_taken_by_a_request_whose_batch_has_expired() -> None:
     rig = ProducerRig(
         batches=1, config={**ONE_AT_A_TIME, "delivery.timeout.ms": 2_000, "request.timeout.ms": 1_995, "linger.ms": 0}
     )
-    rig.producer._sender.pump()
+    rig.producer._sender.send_ready()
     rig.make_all()
     created = rig.of(RecordsSent)[0].at_us
     assert rig.times(ProduceRequest, 1) == [created + LATENCY]
@@ -385,7 +385,7 @@ def test_a_record_larger_than_a_request_or_the_memory_fails_at_once() -> None:
         assert len(rig.produced()) == 1 - fails
 
 
-def test_send_blocks_while_the_memory_is_full_and_goes_on_when_a_batch_is_settled() -> None:
+def test_send_blocks_while_the_memory_is_full_and_continues_when_a_batch_is_settled() -> None:
     rig = ProducerRig(batches=6, record_bytes=600, config=TIGHT)
     rig.make_all()
     assert (rig.producer.sent, len(rig.produced())) == (2, 2)
@@ -410,7 +410,7 @@ def test_nothing_lingers_while_somebody_waits_for_memory() -> None:
     assert (len(rig.produced(1)), len(rig.produced(2))) == (1, 1)
 
 
-def test_batch_size_0_sends_records_handed_over_together_one_by_one() -> None:
+def test_batch_size_0_sends_records_passed_together_one_by_one() -> None:
     rig = ProducerRig(batches=1, batch=3, config={"batch.size": 0})
     rig.make_all()
     assert [(request.sequence, request.records) for request in rig.produced()] == [(0, 1), (1, 1), (2, 1)]
@@ -440,7 +440,7 @@ def test_a_synchronous_sender_hands_over_its_records_one_after_the_other() -> No
     assert rig.books()["acked"] == 3
 
 
-def test_a_synchronous_sender_goes_on_after_a_failure() -> None:
+def test_a_synchronous_sender_continues_after_a_failure() -> None:
     rig = ProducerRig(batches=3, send="sync", config={"retries": 0, **PLAIN})
     rig.make_all()
     rig.answer(rig.produced()[0], E.NOT_ENOUGH_REPLICAS)
@@ -454,7 +454,7 @@ def test_a_synchronous_sender_with_acks_0_waits_for_nothing() -> None:
     assert rig.books()["acked"] == 8
 
 
-def test_who_looks_at_no_outcome_sends_like_who_does() -> None:
+def test_a_producer_that_looks_at_no_outcome_sends_like_who_does() -> None:
     rigs = [ProducerRig(batches=4, send=send) for send in ("async", "fire_and_forget")]
     for rig in rigs:
         rig.make_all()

@@ -52,7 +52,7 @@ class Talk:
         return ask.kind
 
     def answer(self, error: KafkaError = E.NONE, producer_id: int = -1, epoch: int = -1) -> None:
-        self.manager.answered(error, self.now, producer_id, epoch)
+        self.manager.on_response(error, self.now, producer_id, epoch)
 
     def does(self, *kinds: str) -> "Talk":
         """Requests of these kinds, each granted."""
@@ -167,7 +167,7 @@ def test_offsets_go_to_the_coordinator_of_transactions_and_then_to_that_of_the_g
     assert talk.ask() == END
 
 
-def test_before_kip_447_nobody_is_told_of_the_member() -> None:
+def test_before_kip_447_nobody_learns_of_the_member() -> None:
     talk = ready(OLD)
     talk.manager.begin()
     talk.manager.send_offsets(OF_A_MEMBER)
@@ -223,7 +223,7 @@ def test_another_coordinator_is_looked_for_and_asked_the_same(kind: str, error: 
     talk.answer(error)
     assert talk.manager.lost_coordinator == ("g" if kind == COMMIT else "own")
     assert talk.ask() == ""
-    assert talk.manager.due(talk.now) == talk.now + BACKOFF
+    assert talk.manager.next_action_us(talk.now) == talk.now + BACKOFF
     talk.now += BACKOFF
     assert talk.ask() == kind
     assert (talk.manager.state, talk.requests[-1]) == (state, request)
@@ -246,20 +246,20 @@ def test_a_loading_coordinator_and_one_that_does_not_answer_are_asked_again(kind
 def test_concurrent_transactions_wait_for_the_back_off(kind: str) -> None:
     talk = at_work(kind)
     talk.answer(E.CONCURRENT_TRANSACTIONS)
-    assert talk.manager.due(talk.now) == talk.now + BACKOFF
+    assert talk.manager.next_action_us(talk.now) == talk.now + BACKOFF
 
 
 def test_the_first_partition_of_a_transaction_waits_less_for_the_one_before_to_be_completed() -> None:
     talk = at_work(ADD)
     talk.answer(E.CONCURRENT_TRANSACTIONS)
-    assert talk.manager.due(talk.now) == talk.now + FIRST_WAIT_US
+    assert talk.manager.next_action_us(talk.now) == talk.now + FIRST_WAIT_US
     talk.now += FIRST_WAIT_US
     assert talk.ask() == ADD
     talk.answer()
     talk.manager.add_partition("orders-1")
     assert talk.ask() == ADD
     talk.answer(E.CONCURRENT_TRANSACTIONS)
-    assert talk.manager.due(talk.now) == talk.now + BACKOFF
+    assert talk.manager.next_action_us(talk.now) == talk.now + BACKOFF
 
 
 @pytest.mark.parametrize("kind", [ADD, COMMIT])
@@ -276,7 +276,9 @@ def test_a_partition_that_is_not_known_yet_is_asked_for_again(kind: str) -> None
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("error", [E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH])
 @pytest.mark.parametrize("rules", [OLD, USUAL])
-def test_who_is_fenced_by_a_coordinator_is_so_for_good(kind: str, error: KafkaError, rules: TransactionRules) -> None:
+def test_a_producer_that_is_fenced_by_a_coordinator_is_so_for_good(
+    kind: str, error: KafkaError, rules: TransactionRules
+) -> None:
     talk = at_work(kind, rules)
     talk.answer(error)
     assert (talk.manager.state, talk.manager.error) == (S.FATAL_ERROR, E.PRODUCER_FENCED)
@@ -297,7 +299,7 @@ def test_what_is_fatal(kind: str, error: KafkaError) -> None:
 
 
 @pytest.mark.parametrize("error", [E.ILLEGAL_GENERATION, E.UNKNOWN_MEMBER_ID, E.FENCED_INSTANCE_ID])
-def test_offsets_of_who_is_no_member_cost_the_transaction(error: KafkaError) -> None:
+def test_offsets_of_a_producer_that_is_no_member_cost_the_transaction(error: KafkaError) -> None:
     talk = at_work(COMMIT)
     talk.answer(error)
     assert (talk.manager.state, talk.manager.error) == (S.ABORTABLE_ERROR, error)
@@ -430,7 +432,7 @@ def test_its_state_can_be_saved_at_any_time(kind: str) -> None:
     assert other.save() == talk.manager.save()
     assert isinstance(other.in_flight, TransactionCall)
     for each in (talk.manager, other):
-        each.answered(E.NONE, talk.now, 7_000, 3)
+        each.on_response(E.NONE, talk.now, 7_000, 3)
     assert other.save() == talk.manager.save()
 
 

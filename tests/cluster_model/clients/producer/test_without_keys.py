@@ -338,7 +338,7 @@ def run(
 @pytest.mark.parametrize(("version", "name"), CASES)
 @settings(max_examples=sample_count(40, settings.default.max_examples))
 @given(steps=STEPS, more=STEPS)
-def test_a_saved_partitioner_goes_on_the_same(
+def test_a_saved_partitioner_continues_the_same(
     version: Version, name: str, steps: list[tuple[str, bytes | None, int | None, int]],
     more: list[tuple[str, bytes | None, int | None, int]],
 ) -> None:  # fmt: skip

@@ -54,7 +54,7 @@ def test_another_minimum_of_the_topic_or_of_all_brokers_clears_the_elr(type_: st
     assert "INVALID_UPDATE_VERSION" not in watched.text()
 
 
-def test_who_is_cleared_cannot_lead_when_the_last_member_goes() -> None:
+def test_a_broker_that_is_cleared_cannot_lead_when_the_last_member_goes() -> None:
     watched = below_minimum()
     assert alter(watched, "topic", "orders", AlterableConfig(MINIMUM, "3"))[0] is KafkaError.NONE
     watched.cluster.crash(1)

@@ -90,7 +90,7 @@ def test_a_failover_of_the_controller_gives_every_broker_another_session() -> No
     assert 9 * SECOND <= fenced - elected < 9 * SECOND + 60 * MS
 
 
-def test_a_broker_that_stood_still_is_back_with_its_epoch_and_one_that_crashed_with_another() -> None:
+def test_a_broker_that_paused_is_back_with_its_epoch_and_one_that_crashed_with_another() -> None:
     cluster = build()
     cluster.run(5 * SECOND)
     cluster.pause(1)
@@ -176,7 +176,7 @@ def test_a_broker_that_is_the_controller_takes_both_down_with_it() -> None:
 # -- an old controller -------------------------------------------------------------------------------------------------
 
 
-def test_a_controller_that_stood_still_answers_nobody_and_goes_back_to_what_is_committed() -> None:
+def test_a_controller_that_paused_answers_nobody_and_goes_back_to_what_is_committed() -> None:
     watched = Watched()
     watched.run(5)
     watched.cluster.pause(1001)

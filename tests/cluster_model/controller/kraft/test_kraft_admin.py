@@ -93,7 +93,7 @@ def test_a_topic_without_a_live_replica_is_refused() -> None:
     assert (record.assignment, record.isr, record.leader) == ((4, 1), (1,), 1)
 
 
-def test_a_topic_made_again_under_its_name_is_another_one_also_to_who_was_away() -> None:
+def test_a_topic_made_again_under_its_name_is_another_one_also_to_a_broker_that_was_away() -> None:
     watched = Watched()
     watched.run(1)
     topic = CreatableTopic("again", assignment=((1, 3),))
@@ -159,7 +159,7 @@ def test_configurations_change_live_all_of_a_resource_or_none() -> None:
     assert alter(watched, "group", "x", append) is KafkaError.INVALID_REQUEST
 
 
-def test_brokers_configurations_go_to_all_or_one_and_a_restarted_one_hears_of_them() -> None:
+def test_brokers_configurations_go_to_all_or_one_and_a_restarted_one_learns_of_them() -> None:
     watched = Watched()
     rate = "leader.replication.throttled.rate"
     assert alter(watched, "broker", "", AlterableConfig("min.insync.replicas", "2")) is NONE

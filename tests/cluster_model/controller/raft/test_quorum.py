@@ -29,7 +29,7 @@ def test_a_new_quorum_elects_one_leader(voters: int, kafka: str) -> None:
     assert all(rig.applied(node) == ["x"] for node in rig.members)
 
 
-def test_a_formed_quorum_has_everything_from_the_first_instant() -> None:
+def test_a_formed_quorum_has_everything_at_time_0() -> None:
     rig = QuorumRig(3, 2)
     assert rig.leader() == 1001
     for node in rig.members:
@@ -240,7 +240,7 @@ def test_a_commit_takes_the_linger_and_a_round_trip() -> None:
 
 
 @pytest.mark.parametrize(("config", "at_once"), [({}, True), ({"metadata.max.idle.interval.ms": 0}, False)])
-def test_an_observer_hears_of_the_last_record_up_to_half_a_second_later(
+def test_an_observer_learns_of_the_last_record_up_to_half_a_second_later(
     config: dict[str, ConfigValue], at_once: bool
 ) -> None:
     lags: list[int] = []
@@ -256,7 +256,7 @@ def test_an_observer_hears_of_the_last_record_up_to_half_a_second_later(
 
 
 @pytest.mark.parametrize(("kafka", "within"), [("4.0", 500 * MS + 2 * RTT), ("4.1", 2 * LATENCY)])
-def test_everybody_hears_of_a_commit_as_the_leader_does_since_the_hw_is_pushed(kafka: str, within: int) -> None:
+def test_everybody_learns_of_a_commit_as_the_leader_does_since_the_hw_is_pushed(kafka: str, within: int) -> None:
     lags: list[int] = []
     for wait in (0, 61, 122, 244):
         rig = QuorumRig(3, 3, kafka=kafka, jitter=0)
@@ -320,7 +320,7 @@ def test_a_new_observer_asks_the_voters_for_the_leader() -> None:
         assert rig.peer(node).node.role is Role.FOLLOWER
 
 
-def test_who_was_told_that_it_leads_may_append_and_nobody_else(snapshot: SnapshotAssertion) -> None:
+def test_a_voter_that_was_notified_that_it_leads_may_append_and_nobody_else(snapshot: SnapshotAssertion) -> None:
     rig = QuorumRig(3)
     with pytest.raises(ValueError, match="1002") as caught:
         rig.peer(1002).append(("x",))
@@ -352,7 +352,7 @@ def test_split_votes_end() -> None:
     assert asked.count(2) == 2
 
 
-def test_who_is_no_voter_may_come_and_go() -> None:
+def test_a_voter_that_is_no_voter_may_come_and_go() -> None:
     rig = QuorumRig(3, 3)
     rig.run(5 * SECOND)
     before = rig.network.kernel.executed

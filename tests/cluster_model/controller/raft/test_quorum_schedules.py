@@ -25,7 +25,7 @@ SHAPES = [
 
 @pytest.mark.parametrize(("voters", "observers", "kafka"), SHAPES)
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_promised_holds_whatever_happens(voters: int, observers: int, kafka: str, seed: int) -> None:
+def test_guarantees_hold_whatever_happens(voters: int, observers: int, kafka: str, seed: int) -> None:
     rig = QuorumRig(voters, observers, kafka=kafka, seed=seed)
     promises = Promises()
     for step in script(seed, 120, voters, observers):

@@ -82,7 +82,7 @@ def in_role(role: Role, *, kafka: str = "3.9") -> RaftNode:
         poll(made, made.due_at)
     else:
         poll(made, made.due_at)
-        made.connections.answered(A)
+        made.connections.on_success(A)
         if role is not Role.CANDIDATE:
             made.count(A, 0, granted=True)
         if role is Role.RESIGNED:
@@ -125,7 +125,7 @@ def test_a_vote_outlives_the_process() -> None:
 
 
 @pytest.mark.parametrize("role", [Role.FOLLOWER, Role.CANDIDATE, Role.LEADER, Role.RESIGNED])
-def test_who_has_a_leader_or_stands_itself_votes_for_nobody_else(role: Role) -> None:
+def test_a_voter_that_has_a_leader_or_stands_itself_votes_for_nobody_else(role: Role) -> None:
     member = in_role(role)
     response = asked(member, B, 5, 9, 99)
     assert (response.error, response.granted, response.epoch) == (KafkaError.NONE, False, 5)
@@ -133,7 +133,7 @@ def test_who_has_a_leader_or_stands_itself_votes_for_nobody_else(role: Role) -> 
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_an_old_epoch_is_told_the_new_one(role: Role) -> None:
+def test_a_request_of_an_old_epoch_gets_the_new_one(role: Role) -> None:
     member = in_role(role, kafka="4.0" if role is Role.PROSPECTIVE else "3.9")
     response = asked(member, B, 4, 9, 99)
     assert (response.error, response.granted, response.epoch, response.leader) == (FENCED, False, 5, member.leader)
@@ -223,7 +223,7 @@ def test_since_4_1_a_candidate_that_lost_waits_out_its_election_timeout() -> Non
     for voter in (A, B):
         member.count(voter, SECOND // 2, granted=False)
     assert member.election is not None
-    assert (member.election.lost, member.election.backing_off, member.due_at) == (True, False, 3 * SECOND // 2)
+    assert (member..is_rejected, member.election.backing_off, member.due_at) == (True, False, 3 * SECOND // 2)
     assert poll(member, member.due_at - 1) == []
     assert [message.pre_vote for _voter, message in poll(member, member.due_at)] == [True, True]
     assert (member.role, member.epoch) == (Role.PROSPECTIVE, 6)
@@ -269,7 +269,7 @@ def test_a_majority_of_the_voters_decides(votes_: dict[int, bool], won: bool, lo
     election = EpochElection(ME, VOTERS)
     for voter, granted in votes_.items():
         election.record(voter, granted=granted)
-    assert (election.won, election.lost) == (won, lost)
+    assert (election.won, election.is_rejected) == (won, lost)
 
 
 def test_without_a_pre_vote_majority_the_epoch_stays() -> None:
@@ -415,7 +415,7 @@ def test_a_fetch_is_answered_by_records_or_by_where_the_logs_part(
         (Role.CANDIDATE, 4, FENCED),
     ],
 )  # fmt: skip
-def test_who_does_not_lead_that_epoch_says_who_does(role: Role, epoch: int, error: KafkaError) -> None:
+def test_a_voter_that_does_not_lead_that_epoch_says_who_does(role: Role, epoch: int, error: KafkaError) -> None:
     member = in_role(role)
     response = fetch_response(member, fetch(B, epoch, 0, 0))
     assert (response.error, response.epoch, response.leader, response.extents) == (error, 5, member.leader, ())
@@ -471,7 +471,7 @@ def test_an_answer_of_somebody_else_moves_nothing(response: QuorumFetchResponse)
         assert (member.due_at, member.high_watermark) == (due, 0)
 
 
-def test_a_refusal_tells_of_the_leader() -> None:
+def test_a_refusal_reports_the_leader() -> None:
     member = in_role(Role.FOLLOWER)
     assert not handle_fetch_response(member, A, QuorumFetchResponse(1, FENCED, 7, B, -1, (), None), 0)
     assert (member.role, member.epoch, member.leader) == (Role.FOLLOWER, 7, B)
@@ -496,7 +496,7 @@ def test_a_quorum_of_one_leads_and_commits_at_once() -> None:
         (5, NO_LEADER, A, Role.FOLLOWER), (5, ME, ME, Role.RESIGNED),
     ],
 )  # fmt: skip
-def test_a_restarted_voter_goes_on_as_its_disk_says(epoch: int, voted: int, known: int, role: Role) -> None:
+def test_a_restarted_voter_continues_as_its_disk_says(epoch: int, voted: int, known: int, role: Role) -> None:
     member = node()
     member.epoch, member.voted, member.leader = epoch, voted, known
     member.start(0)

@@ -64,7 +64,7 @@ def after(state: PartitionState, *active: int, **how: Any) -> tuple[int, tuple[i
         (NO_LEADER, (1,), (1, 2), ElectionMode.ONLINE, 1),
     ],
 )
-def test_who_leads(
+def test_which_broker_leads(
     leader: int, isr: tuple[int, ...], active: tuple[int, ...], election: ElectionMode, becomes: int | None
 ) -> None:
     made = change(PLAIN._replace(leader=leader, isr=isr), *active, election=election)
@@ -146,7 +146,7 @@ def test_an_election_from_the_elr_clears_the_last_known_leader_below_the_minimum
     assert (waiting.leader, waiting.elr, waiting.last_known) == (NO_LEADER, (1,), 1)
 
 
-def test_who_never_was_in_sync_is_not_eligible() -> None:
+def test_a_broker_that_never_was_in_sync_is_not_eligible() -> None:
     lost = elr(PLAIN._replace(isr=(1, 2)), 3, target_isr=(2,))
     assert (lost.leader, lost.isr, lost.elr) == (NO_LEADER, (2,), (1,))
 

@@ -98,7 +98,7 @@ def test_zookeeper_mode_acts_above_a_tenth(astray: int, found: list[str]) -> Non
     assert imbalanced_kraft(states, active=ALL) == [f"t-{number}" for number in range(astray)]
 
 
-def test_only_who_is_live_and_in_sync_gets_its_leaderships_back() -> None:
+def test_only_a_broker_that_is_live_and_in_sync_gets_its_leaderships_back() -> None:
     states = [led(0, 2), led(1, 2, (2,)), led(2, NO_LEADER)]
     for find in (imbalanced_zk(states, live=ALL), imbalanced_kraft(states, active=ALL)):
         assert find == ["t-0", "t-2"]
@@ -156,7 +156,7 @@ def test_the_numbers_drawn_choose_where_it_begins() -> None:
     assert bounds == [3, 3, 3, 3]
 
 
-def test_added_partitions_go_on_where_those_before_ended() -> None:
+def test_added_partitions_continue_where_those_before_ended() -> None:
     assert place_striped(NINE, 1, 3, zero, existing=((0, 10, 20),)) == ((11, 21, 1),)
 
 
@@ -187,7 +187,7 @@ def test_any_striped_placement_is_of_different_brokers_and_led_by_unfenced_ones(
             assert len({rack_of[broker] for broker in replicas}) == min(replication, len(racks))
 
 
-def test_zookeeper_mode_goes_on_with_the_numbers_of_the_first_partition() -> None:
+def test_zookeeper_mode_continues_with_the_numbers_of_the_first_partition() -> None:
     brokers = [(1, ""), (2, ""), (3, ""), (4, "")]
     whole = place_zk(brokers, 6, 3, 2, 2)
     start = continued(brokers, whole[0])

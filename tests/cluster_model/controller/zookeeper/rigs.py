@@ -113,14 +113,14 @@ class Watched:
 
     def _tell_refusals(self, control: ZooKeeperBrokerClient) -> None:
         """Record rejected ISR writes to ZooKeeper, which only the leader learns of."""
-        answered, broker = control.writer._answered, control.controller.work.broker_id
+        answered, broker = control.writer._deliver, control.controller.work.broker_id
 
         def tapped(response: AlterPartitionResponse) -> Any:
             if response.error:
                 self._line(f"{broker} fails to write the ISR of {response.partition}{error_of(response.error)}")
             return answered(response)
 
-        control.writer._answered = tapped
+        control.writer._deliver = tapped
 
     def _line(self, text: str) -> None:
         self._traced()

@@ -56,7 +56,7 @@ def test_what_a_controller_had_not_sent_when_it_failed_is_never_sent(end: str) -
 
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.8"])
-def test_what_was_gathered_comes_back_with_the_instant_and_with_no_other(kafka: str) -> None:
+def test_what_was_gathered_comes_back_with_the_time_and_with_no_other(kafka: str) -> None:
     rig = half_way(kafka)
     inside = pack(rig.cluster.save())
     there = gathered(rig)

@@ -74,9 +74,9 @@ def test_a_broker_is_registered_by_the_node_of_its_own_session_alone(made: bool,
     tasks = BrokerTasks(3, "a", 5 * SECOND, hands, ask, epochs.append, lambda *_given: None, lambda _found: None)
     tasks.thread.put("register", 77)
     assert asked == [kafka_zk_client.create("/brokers/ids/3", BrokerNode("a"), ephemeral=True)]
-    tasks.thread.answered(tokens[-1], ZkResult(ZkError.OK if made else ZkError.NODE_EXISTS))
+    tasks.thread.on_response(tokens[-1], ZkResult(ZkError.OK if made else ZkError.NODE_EXISTS))
     assert asked[1:] == [kafka_zk_client.get("/brokers/ids/3")]
-    tasks.thread.answered(tokens[-1], ZkResult(ZkError.OK, BrokerNode("a"), 0, 123, owner))
+    tasks.thread.on_response(tokens[-1], ZkResult(ZkError.OK, BrokerNode("a"), 0, 123, owner))
     assert epochs == ([123] if registered else [])
     assert port.timers == ([] if registered else [(5 * SECOND, REGISTER_AGAIN, 77)])
 
@@ -91,8 +91,8 @@ def test_a_node_that_went_between_two_looks_is_made_again_later() -> None:
         3, "", 5, hands, lambda _operation, token: tokens.append(token), epochs.append, lambda *_: None, lambda _: None
     )
     tasks.thread.put("register", 77)
-    tasks.thread.answered(tokens[-1], ZkResult(ZkError.NODE_EXISTS))
-    tasks.thread.answered(tokens[-1], ZkResult(ZkError.NO_NODE))
+    tasks.thread.on_response(tokens[-1], ZkResult(ZkError.NODE_EXISTS))
+    tasks.thread.on_response(tokens[-1], ZkResult(ZkError.NO_NODE))
     assert (epochs, port.timers) == ([], [(5, REGISTER_AGAIN, 77)])
 
 

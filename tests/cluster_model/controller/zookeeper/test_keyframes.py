@@ -101,7 +101,7 @@ def test_twins_and_slices_change_nothing(kafka: str) -> None:
 
 
 @pytest.mark.parametrize("kafka", spread_sample(["1.0", "2.8"], 1))
-def test_a_keyframe_in_every_instant_of_a_failover(kafka: str) -> None:
+def test_a_keyframe_at_every_time_of_a_failover(kafka: str) -> None:
     """Saved and loaded after every single event while a new controller takes over."""
 
     def cluster_at_expiry() -> Cluster:

@@ -52,7 +52,7 @@ def test_unclean_elections_allowed_by_default_at_run_time_are_held_at_once(kafka
     assert rig.cluster.brokers[3].replicas["orders-0"].leader == 3
 
 
-def test_what_another_broker_alone_is_told_is_not_the_controllers_business() -> None:
+def test_what_another_broker_alone_is_reported_is_not_the_controllers_business() -> None:
     rig = leaderless("2.3")
     assert alter(rig, "3", UNCLEAN, "true") is KafkaError.NONE
     rig.run(1)
@@ -82,7 +82,7 @@ def test_taken_back_unclean_elections_are_over() -> None:
     assert rig.record("orders-0").leader == 3
 
 
-def test_the_next_controller_has_what_it_was_told_before_it_was_one() -> None:
+def test_the_next_controller_has_what_it_was_notified_before_it_was_one() -> None:
     rig = Watched.of("2.3", placement=((2, 3),), brokers=4)
     rig.run(1)
     assert alter(rig, "", UNCLEAN, "true") is KafkaError.NONE
@@ -147,7 +147,7 @@ def test_a_change_that_waits_behind_other_events_outlives_the_session() -> None:
 
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.3", "3.9"])
-def test_configurations_are_heard_of_in_every_session(kafka: str) -> None:
+def test_configurations_are_learned_in_every_session(kafka: str) -> None:
     """The watch belongs to one session; a new session reads missed changes, and watches again."""
     rig = Watched.of(kafka)
     rig.run(1)

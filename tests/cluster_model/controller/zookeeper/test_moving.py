@@ -102,7 +102,7 @@ def test_impossible_targets_are_refused(replicas: tuple[int, ...]) -> None:
     assert asked(rig, (1, 2), "none-0") is KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_the_next_controller_goes_on_with_a_reassignment() -> None:
+def test_the_next_controller_continues_with_a_reassignment() -> None:
     rig = moving("2.8")
     rig.cluster.crash(1)
     rig.cluster.resume(4)
@@ -199,7 +199,7 @@ def test_configurations_reach_every_broker_and_outlive_its_process() -> None:
     assert [broker.replicas["orders-0"].min_isr for broker in rig.cluster.brokers.values()] == [1, 1, 1]
 
 
-def test_who_is_not_the_controller_says_so() -> None:
+def test_a_broker_that_is_not_the_controller_says_so() -> None:
     rig = Watched.of("2.8")
     answer = rig.ask(2, CreateTopicsRequest(1, (CreatableTopic("new", 1, 1),)))
     assert answer.topics[0].error == KafkaError.NOT_CONTROLLER

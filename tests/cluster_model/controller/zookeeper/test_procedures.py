@@ -15,7 +15,7 @@ from tests.cluster_model.controller.zookeeper.stories import STORIES, write_one
 ONE = ((1, 2, 3),)
 
 
-def test_a_cluster_stands_formed_at_the_first_instant() -> None:
+def test_a_cluster_is_formed_at_time_0() -> None:
     rig = Watched.of("3.9")
     assert rig.plane.active() == 1
     assert rig.plane.controller_epoch() == 1
@@ -245,7 +245,7 @@ def isr_told(rig: Watched, broker: int) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize(("kafka", "told_s"), [("0.8.2", 0), ("0.9", 5), ("2.6", 5), ("2.7", 0)])
-def test_how_late_others_hear_of_an_isr_change(kafka: str, told_s: int) -> None:
+def test_how_late_others_learn_of_an_isr_change(kafka: str, told_s: int) -> None:
     """0.8.2 never propagates; 0.9 to 2.6 after 5 to 7.5 s of quiet; since 2.7 it goes through the controller."""
     config = {"replica.lag.time.max.ms": 2_000, "zookeeper.session.timeout.ms": 20_000}
     rig = Watched.of(kafka, placement=ONE, config=config)

@@ -36,7 +36,7 @@ def test_what_was_asked_between_two_sessions_is_abandoned_when_the_next_begins()
     rig.run(1)
     control = rig.control(3)
     refused: list[AlterPartitionResponse] = []
-    control.writer._answered = refused.append
+    control.writer._deliver = refused.append
     expire(rig, 3)
     assert not control.registered
     control.tasks.thread.put("configs_changed")
@@ -61,7 +61,7 @@ def test_what_was_asked_in_a_session_is_abandoned_with_it() -> None:
     rig.run(1)
     control = rig.control(3)
     refused: list[AlterPartitionResponse] = []
-    control.writer._answered = refused.append
+    control.writer._deliver = refused.append
     control.tasks.thread.put("configs_changed")
     control.requests.put(
         3, CreateTopicsRequest(1, (CreatableTopic("new", 1, 1),)), ((1, ""),), (RandomPlacement(9, 0, 0),)

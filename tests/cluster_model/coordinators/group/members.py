@@ -37,7 +37,7 @@ LOST = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE)
 _REJOIN = (KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID)
 
 
-class Hand:
+class RequestSender:
     """A client that sends the requests of a test, and records the responses by number."""
 
     def __init__(self, port: NodeContext) -> None:
@@ -60,7 +60,7 @@ class Hand:
         """Does nothing on a broken connection."""
 
 
-class Member(Hand):
+class Member(RequestSender):
     """Member that finds its coordinator, joins, syncs, sends heartbeats every 3 s, and rejoins on request.
 
     The leader gives the topic's partitions out in turn. Whatever breaks, it looks for its coordinator after 100 ms.
@@ -201,13 +201,13 @@ class Talk:
         self._nodes: dict[str, Member] = {}
         self._last: dict[str, str] = {}
         """Last message to or from each node: an identical repetition is not recorded again."""
-        self.hand = Hand(NodeContext(self.cluster.network, FIRST - 1))
+        self.hand = RequestSender(NodeContext(self.cluster.network, FIRST - 1))
         self._add(FIRST - 1, "admin", self.hand)
         for number in self.cluster.brokers:
             process = self.cluster.network.processes[number]
             process.receive = self._watching(process.name, process.receive)  # type: ignore[assignment]
 
-    def _add(self, node: int, name: str, hand: Hand) -> None:
+    def _add(self, node: int, name: str, hand: RequestSender) -> None:
         self.cluster.network.add(node, name, hand)
         process = self.cluster.network.processes[node]
         process.receive = self._watching(name, process.receive)  # type: ignore[assignment]

@@ -69,7 +69,7 @@ class Rig:
         return len(self.sent)
 
     def answer(self, number: int, error: KafkaError = KafkaError.NONE) -> None:
-        self.maker.answered(2, CreateTopicsResponse(number, (CreatableTopicResult(OFFSETS, error),)))
+        self.maker.on_response(2, CreateTopicsResponse(number, (CreatableTopicResult(OFFSETS, error),)))
 
 
 # -- the request ------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def build(kafka: str, mode: str, brokers: int = 3, *, clients: bool = True, tran
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("2.7", "zookeeper"), ("3.9", "kraft")])
-def test_a_coordinator_tells_what_becomes_of_the_request(kafka: str, mode: str) -> None:
+def test_a_coordinator_reports_what_becomes_of_the_request(kafka: str, mode: str) -> None:
     cluster = build(kafka, mode, clients=False)
     coordinator = cluster.coordinators[2]
 

@@ -156,7 +156,7 @@ def test_each_offset_is_judged_by_itself() -> None:
     assert errors(talk.ask(OWNER, commit(metadata="12345"))) == [ERROR.OFFSET_METADATA_TOO_LARGE]
 
 
-def test_who_may_commit_to_a_group_with_members() -> None:
+def test_which_members_may_commit_to_a_group_with_members() -> None:
     talk = started()
     assert errors(talk.ask(OWNER, commit(generation=1, member="m"))) == [ERROR.ILLEGAL_GENERATION]
     member = with_member(talk)
@@ -251,7 +251,9 @@ def test_with_too_few_in_sync_the_coordinator_is_not_available() -> None:
         (ERROR.NETWORK_EXCEPTION, ERROR.COORDINATOR_LOAD_IN_PROGRESS, ERROR.NETWORK_EXCEPTION),
     ],
 )
-def test_errors_of_a_write_as_clients_are_told(error: KafkaError, committer: KafkaError, member: KafkaError) -> None:
+def test_errors_of_a_write_as_clients_are_reported(
+    error: KafkaError, committer: KafkaError, member: KafkaError
+) -> None:
     assert (commit_error(error), store_error(error)) == (committer, member)
 
 

@@ -97,5 +97,5 @@ def test_offsets_are_deleted_of_topics_that_surely_nobody_subscribes_to(
     assert deletable(group(state, topics=topics), ("in-0",), ("in-0",)) == (ERROR.NONE, (("in-0", verdict),))
 
 
-def test_who_shares_by_other_rules_keeps_all_offsets_while_it_has_members() -> None:
+def test_a_member_that_shares_by_other_rules_keeps_all_offsets_while_it_has_members() -> None:
     assert deletable(group(GroupState.STABLE, "connect"), ("in-0",), ("in-0",)) == (ERROR.NON_EMPTY_GROUP, ())

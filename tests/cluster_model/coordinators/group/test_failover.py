@@ -77,7 +77,7 @@ def test_a_new_coordinator_knows_members_assignments_and_offsets() -> None:
     assert (after.state, after.members) == (GroupState.EMPTY, {})
 
 
-def test_whoever_waits_at_a_coordinator_that_is_one_no_more_is_sent_elsewhere() -> None:
+def test_a_member_that_waits_at_a_coordinator_that_is_one_no_more_is_sent_elsewhere() -> None:
     talk = started()
     talk.cluster.crash(OWNER)
     talk.run(12)

@@ -42,7 +42,7 @@ def test_groups_are_described() -> None:
     assert talk.ask(OWNER, ListGroupsRequest(0, ("Empty",))).groups == ()
 
 
-def test_while_a_group_rebalances_only_its_members_names_are_told() -> None:
+def test_while_a_group_rebalances_only_its_members_names_are_reported() -> None:
     talk = started()
     with_member(talk)
     talk.cluster.coordinators[OWNER].registry.groups["g"].state = GroupState.PREPARING

@@ -121,7 +121,7 @@ def test_an_id_given_out_holds_the_rebalance_up() -> None:
     assert table.joined(number).generation_id == 2
 
 
-def test_who_does_not_join_again_in_time_is_removed() -> None:
+def test_a_member_that_does_not_join_again_in_time_is_removed() -> None:
     table = Table()
     one, two = table.settled(2, session=2 * REBALANCE)
     number = table.join(one, session=2 * REBALANCE)
@@ -151,7 +151,7 @@ def test_without_a_rebalance_timeout_the_session_stands_for_it(kafka: str, versi
     assert table.group.rebalance_us == timeout
 
 
-def test_if_nobody_joins_again_the_phase_goes_on() -> None:
+def test_if_nobody_joins_again_the_phase_continues() -> None:
     table = Table()
     member_id = table.joined(_static(table)).member_id
     table.sync(member_id)
@@ -200,7 +200,7 @@ def test_a_follower_with_another_subscription_starts_one_too() -> None:
     assert table.state is GroupState.PREPARING
 
 
-def test_who_missed_the_answer_to_its_join_gets_it_again() -> None:
+def test_a_member_that_missed_the_answer_to_its_join_gets_it_again() -> None:
     table = Table()
     one, number = table.enter()
     table.run(3 * SECOND)
@@ -250,7 +250,7 @@ def test_somebody_who_cannot_go_along_is_refused(offers: tuple[MemberProtocol, .
 
 
 @pytest.mark.parametrize(("offers", "kind"), [((), "consumer"), (RANGE, "")])
-def test_an_empty_group_takes_whoever_names_a_type_and_a_protocol(
+def test_an_empty_group_takes_a_member_that_names_a_type_and_a_protocol(
     offers: tuple[MemberProtocol, ...], kind: str
 ) -> None:
     table = Table()

@@ -68,7 +68,7 @@ def fetched(talk: Talk, producer: Script, *, stable: bool = True) -> tuple[int, 
     return answer.offset, KafkaError(answer.error)
 
 
-def test_offsets_wait_for_the_commit_and_who_asks_for_stable_ones_waits_too(talk: Talk) -> None:
+def test_offsets_wait_for_the_commit_and_a_member_that_asks_for_stable_ones_waits_too(talk: Talk) -> None:
     producer = begun(talk)
     plain(talk, producer, 3)
     assert commit(talk, producer, 7) is E.NONE
@@ -107,7 +107,7 @@ def test_a_former_epoch_commits_nothing(talk: Talk) -> None:
     assert fetched(talk, producer) == (-1, E.NONE), "aborted, and nothing pending"
 
 
-def test_who_names_a_generation_must_be_a_member(talk: Talk) -> None:
+def test_a_member_that_names_a_generation_must_be_a_member(talk: Talk) -> None:
     producer = begun(talk)
     assert commit(talk, producer, 7, generation_id=1, member_id="nobody") is E.UNKNOWN_MEMBER_ID
     assert fetched(talk, producer) == (-1, E.NONE)
@@ -180,7 +180,7 @@ def test_what_a_log_says(story: list[tuple[int, int, int]], committed: int | Non
     assert (values, staged) == ([] if committed is None else [committed], [] if pending is None else [pending])
 
 
-def test_a_group_with_members_takes_them_and_whoever_names_none() -> None:
+def test_a_group_with_members_takes_them_and_a_member_that_names_none() -> None:
     table = Table()
     (member_id,) = table.settled(1)
     generation = table.group.generation

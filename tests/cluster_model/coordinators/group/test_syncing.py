@@ -30,7 +30,7 @@ def test_everybody_waits_until_the_leaders_assignment_is_stored() -> None:
     assert table.state is GroupState.STABLE
 
 
-def test_who_syncs_later_gets_its_assignment_at_once() -> None:
+def test_a_member_that_syncs_later_gets_its_assignment_at_once() -> None:
     table, (one, two) = joined()
     table.sync(one, gives={two: ONE})
     table.wrote()
@@ -81,7 +81,7 @@ def test_an_assignment_of_an_earlier_generation_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("state", [GroupState.COMPLETING, GroupState.STABLE])
-def test_who_never_syncs_is_removed_when_the_rebalance_timeout_is_over(state: GroupState) -> None:
+def test_a_member_that_never_syncs_is_removed_when_the_rebalance_timeout_is_over(state: GroupState) -> None:
     table, (one, two) = joined()
     if state is GroupState.STABLE:
         table.sync(one)
@@ -111,7 +111,7 @@ def test_before_3_0_nobody_is() -> None:
     assert table.state is GroupState.COMPLETING
 
 
-def test_whoever_waits_for_its_assignment_need_not_send_heartbeats() -> None:
+def test_a_member_that_waits_for_its_assignment_need_not_send_heartbeats() -> None:
     table, (one, two) = joined()
     table.sync(two)
     for _ in range(5):
@@ -190,7 +190,7 @@ def test_a_session_without_a_sign_of_life_ends_in_a_rebalance() -> None:
     assert table.joined(table.join(two)).error == KafkaError.UNKNOWN_MEMBER_ID
 
 
-def test_whoever_waits_for_a_rebalance_need_not_send_heartbeats() -> None:
+def test_a_member_that_waits_for_a_rebalance_need_not_send_heartbeats() -> None:
     table = Table()
     one, _two = table.settled(2, session=REBALANCE - SECOND)
     number = table.join(one, session=SESSION)
@@ -266,7 +266,7 @@ def test_a_static_member_that_is_back_gets_its_place_without_a_rebalance() -> No
 
 
 @pytest.mark.parametrize(("kafka", "version"), [("3.1", 9), ("3.9", 8)])
-def test_before_kip_814_it_is_told_its_old_id_as_the_leaders(kafka: str, version: int) -> None:
+def test_before_kip_814_it_learns_its_old_id_as_the_leaders(kafka: str, version: int) -> None:
     table, old, _two = static(kafka)
     answer = table.joined(table.join(instance="pod-0", version=version))
     assert (answer.leader, answer.members, answer.skip_assignment) == (old, (), False)

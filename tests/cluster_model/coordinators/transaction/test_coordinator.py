@@ -93,7 +93,7 @@ def test_another_broker_is_not_the_coordinator(talk: Talk) -> None:
     assert producer.ask(other, EndTxnRequest(0, "pay", producer.producer_id, 0, True)).error == E.NOT_COORDINATOR
 
 
-def test_an_id_that_nobody_knows_is_told_so(talk: Talk) -> None:
+def test_an_id_that_nobody_knows_is_reported(talk: Talk) -> None:
     producer = talk.producer("pay")
     producer.producer_id = 5
     assert producer.add("orders-0") is E.INVALID_PRODUCER_ID_MAPPING
@@ -398,7 +398,7 @@ def _busy(talk: Talk) -> None:
     talk.run(15)
 
 
-def test_the_same_seed_tells_the_same_story() -> None:
+def test_the_same_seed_reports_the_same_story() -> None:
     texts = []
     for _ in range(2):
         talk = Talk(seed=9)
@@ -410,7 +410,7 @@ def test_the_same_seed_tells_the_same_story() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ahead_ms", [0, 3, 6, 9, 40, 8_000])
-def test_a_keyframe_in_the_middle_of_a_transaction_goes_on_as_it_did(talk: Talk, ahead_ms: int) -> None:
+def test_a_keyframe_in_the_middle_of_a_transaction_continues_as_it_did(talk: Talk, ahead_ms: int) -> None:
     producer = begun(talk, "pay", "orders-0", "orders-1")
     producer.send(producer.coordinator, EndTxnRequest(0, "pay", producer.producer_id, producer.epoch, True))
     talk.run(ahead_ms / 1_000)

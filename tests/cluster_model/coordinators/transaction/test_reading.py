@@ -75,7 +75,7 @@ def test_an_application_sees_no_marker_and_by_isolation_nothing_aborted() -> Non
     assert read(writer, 0, READ_UNCOMMITTED) == [0, 1, 2, 3, 6, 7]
 
 
-def test_a_fetch_from_within_an_aborted_transaction_is_told_of_it() -> None:
+def test_a_fetch_from_within_an_aborted_transaction_learns_of_it() -> None:
     assert read(mixed(), 2) == [3]
 
 
@@ -146,7 +146,7 @@ def test_the_latest_offset_goes_by_isolation(isolation: int, offset: int) -> Non
     assert list_offset(replica, E.NONE, request, 0) == (E.NONE, offset, -1)
 
 
-def test_a_time_that_only_unstable_records_have_is_unknown_to_who_reads_committed() -> None:
+def test_a_time_that_only_unstable_records_have_is_unknown_to_a_producer_that_reads_committed() -> None:
     writer = Writer()
     writer.plain()
     writer.now = 5_000

@@ -69,7 +69,7 @@ def test_a_new_epoch_is_one_more_and_the_first_is_zero(state: TxnState) -> None:
     assert done(fresh, fresh.prepare_epoch(9, -1, 0)).producer_epoch == 0
 
 
-def test_who_knows_its_epoch_gets_the_next_once_however_often_it_asks() -> None:
+def test_a_producer_that_knows_its_epoch_gets_the_next_once_however_often_it_asks() -> None:
     metadata = known(S.EMPTY)
     assert done(metadata, metadata.prepare_epoch(9, 5, 0)).producer_epoch == 6
     assert metadata.last_epoch == 5
@@ -84,7 +84,7 @@ def test_after_a_takeover_the_former_owner_is_not_taken_for_one_that_asks_again(
     assert metadata.prepare_epoch(9, 5, 0) is None
 
 
-def test_who_may_ask_for_an_epoch() -> None:
+def test_which_producers_may_request_an_epoch() -> None:
     metadata = known(S.EMPTY, previous=3)
     assert metadata.knows(7, 1)
     assert not metadata.knows(3, 1)
@@ -169,7 +169,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("state", "committed", "told"), ENDS)
-def test_who_may_end_a_transaction(state: TxnState, committed: bool, told: tuple[KafkaError, bool]) -> None:
+def test_which_producers_may_end_a_transaction(state: TxnState, committed: bool, told: tuple[KafkaError, bool]) -> None:
     assert known(state).may_end(7, 5, committed=committed, bumps=False) == told
 
 
@@ -221,7 +221,7 @@ def test_strangers_and_former_owners_end_nothing() -> None:
 
 
 @pytest.mark.parametrize("state", list(TxnState)[:6])
-def test_who_may_add_partitions_and_who_may_write(state: TxnState) -> None:
+def test_which_producers_may_add_partitions_and_write(state: TxnState) -> None:
     metadata = known(state)
     busy = state in (S.PREPARE_ABORT, S.PREPARE_COMMIT)
     for ask in (metadata.check_add, metadata.may_write):
@@ -250,4 +250,4 @@ def test_records_and_state_survive_their_text() -> None:
         decode('[1,"g"]=')
     metadata = TransactionMetadata("pay", value, 4)
     metadata.pending, metadata.failed_fence = S.PREPARE_ABORT, True
-    assert TransactionMetadata.loaded(metadata.save()).save() == metadata.save()
+    assert TransactionMetadata.from_saved(metadata.save()).save() == metadata.save()

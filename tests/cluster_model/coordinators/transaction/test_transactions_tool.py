@@ -131,7 +131,7 @@ def test_a_coordinator_that_still_reads_does_not_list() -> None:
     assert len(script.ask(talk.coordinator_of("pay"), ListTransactionsRequest(0)).transactions) == 1
 
 
-def test_only_the_leader_tells_of_producers() -> None:
+def test_only_the_leader_reports_producers() -> None:
     _talk, script = begun()
     script.add("orders-0")
     script.write("orders-0", 4)

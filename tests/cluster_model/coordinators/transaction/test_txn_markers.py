@@ -12,7 +12,7 @@ E = KafkaError
 SECOND = 1_000_000
 
 
-class Known:
+class FakeMetadataCache:
     """Metadata cache of a broker; broker 1 is the coordinator's own."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.wire: Any = Wire(1)
-        self.known: Any = Known()
+        self.known: Any = FakeMetadataCache()
         self.done: list[str] = []
         self.own: list[WriteTxnMarkersRequest] = []
         self.sender = MarkerSender(self.wire, self.known, 30 * SECOND, self.done.append, self.own.append)
@@ -44,7 +44,7 @@ class Rig:
         """Deliver the response to the request of that number."""
         to, request = self.wire.sent[index]
         verdicts = tuple(zip(request.marker.partitions, errors, strict=True))
-        self.sender.answered(to, WriteTxnMarkersResponse(request.correlation_id, verdicts))
+        self.sender.on_response(to, WriteTxnMarkersResponse(request.correlation_id, verdicts))
 
     def wait(self, duration: int = RETRY_US) -> None:
         """Let time pass, and fire the sender's timer if it is due."""
@@ -73,7 +73,7 @@ def test_what_its_own_broker_leads_goes_there_directly() -> None:
     assert [request.marker.partitions for request in rig.own] == [("t-0",)]
 
 
-def test_only_what_was_refused_is_asked_again_and_of_whoever_leads_then() -> None:
+def test_only_what_was_refused_is_asked_again_and_of_the_leader_then() -> None:
     rig = Rig()
     rig.begin("t-0", "t-1")
     rig.answer(0, E.NOT_LEADER_OR_FOLLOWER, E.NONE)
@@ -86,7 +86,7 @@ def test_only_what_was_refused_is_asked_again_and_of_whoever_leads_then() -> Non
     assert rig.done == ["pay"]
 
 
-def test_who_has_no_leader_that_lives_is_waited_for() -> None:
+def test_a_producer_that_has_no_leader_that_lives_is_waited_for() -> None:
     rig = Rig()
     del rig.known.live[3]
     rig.begin("t-0", "t-2")

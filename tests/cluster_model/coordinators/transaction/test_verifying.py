@@ -72,13 +72,13 @@ def test_only_the_first_write_to_a_partition_is_looked_up() -> None:
 
 
 @pytest.mark.parametrize("partition", ["orders-0", "orders-1"])
-def test_who_has_been_fenced_at_the_coordinator_is_fenced_at_every_leader(partition: str) -> None:
+def test_a_producer_that_has_been_fenced_at_the_coordinator_is_fenced_at_every_leader(partition: str) -> None:
     talk, producer = begun("3.9")
     talk.producer("pay", "pay-2").init()
     assert producer.write(partition) is E.INVALID_PRODUCER_EPOCH
 
 
-def test_while_the_coordinator_is_busy_or_away_the_producer_is_told_to_try_again() -> None:
+def test_while_the_coordinator_is_busy_or_away_the_producer_is_instructed_to_try_again() -> None:
     talk, producer = begun("3.9")
     producer.add("orders-0")
     producer.write("orders-0")
@@ -173,7 +173,7 @@ def test_in_version_2_a_late_batch_is_fenced_by_its_epoch() -> None:
     assert talk.lso("orders-0") == talk.hw("orders-0") == 2
 
 
-def test_in_version_2_an_end_that_comes_again_is_told_the_same() -> None:
+def test_in_version_2_an_end_that_comes_again_gets_the_same_response() -> None:
     talk, producer = begun("4.0")
     producer.write("orders-0", version=12)
     request = EndTxnRequest(0, "pay", producer.producer_id, 0, True, 5)
@@ -232,7 +232,7 @@ def test_offsets_of_a_transaction_are_looked_up_likewise(
 
 
 @pytest.mark.parametrize("ahead_ms", [0, 1, 2, 3, 4])
-def test_a_keyframe_while_a_question_is_under_way_goes_on_as_it_did(ahead_ms: int) -> None:
+def test_a_keyframe_while_a_question_is_under_way_continues_as_it_did(ahead_ms: int) -> None:
     talk, producer = begun("3.9")
     producer.add("orders-1")
     producer.send(2, producer.batch("orders-1"))

@@ -56,7 +56,7 @@ def test_a_folder_without_playbooks_is_refused(
     assert problem.message == snapshot
 
 
-def test_every_folder_that_cannot_be_read_is_told(
+def test_every_folder_that_cannot_be_read_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     put(tmp_path, "a.yaml", "b/b.yaml", "c/c.yaml")

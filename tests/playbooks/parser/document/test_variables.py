@@ -131,7 +131,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_with_a_variable_is_told_once_and_where_it_stands(name: str, snapshot: SnapshotAssertion) -> None:
+def test_what_is_wrong_with_a_variable_is_reported_once_and_where_it_stands(
+    name: str, snapshot: SnapshotAssertion
+) -> None:
     text, place = WRONG[name]
     found = told(text)
     assert places(found) == [place]
@@ -245,7 +247,7 @@ def test_an_unknown_variable_is_named_with_the_nearest(settings: dict[str, str],
     assert str(caught.value) == snapshot
 
 
-def test_a_bad_setting_of_a_variable_is_told_where_it_is_used(snapshot: SnapshotAssertion) -> None:
+def test_a_bad_setting_of_a_variable_is_reported_where_it_is_used(snapshot: SnapshotAssertion) -> None:
     playbook = loads(SETTABLE.replace(" ${ids2}", ""), "s.yaml")
     found = mistakes_of(lambda: changed(playbook, {"pause": "long"}))
     assert places(found) == ["s.yaml:9:9 settle"]

@@ -146,7 +146,7 @@ def test_the_schema_has_them() -> None:
     assert not fits({**yaml.safe_load(CLUSTER), "steps": [{"inject": "sigkill", "broker": 2}]}, WHOLE)
 
 
-def test_the_command_line_tells_them(typed: Any, snapshot: SnapshotAssertion) -> None:  # noqa: F811
+def test_the_command_line_reports_them(typed: Any, snapshot: SnapshotAssertion) -> None:  # noqa: F811
     done = typed("faults", "kill_broker")
     assert done.code == 0
     assert done.out.startswith("crash: crash\n")

@@ -212,7 +212,7 @@ def test_times_have_no_place_in_a_group_by_hand(snapshot: SnapshotAssertion) -> 
 # -- mistakes ---------------------------------------------------------------------------------------------------------
 
 
-def test_each_mistake_inside_is_told_once_with_the_way_to_it(snapshot: SnapshotAssertion) -> None:
+def test_each_mistake_inside_is_reported_once_with_the_way_to_it(snapshot: SnapshotAssertion) -> None:
     found = mistakes("- {repeat: 5, steps: [{inject: crash, target: broker(9)}, {inject: crush}]}")
     assert keys(found) == ["steps[1].steps[1].target", "steps[1].steps[2].inject"]
     assert messages(found) == snapshot
@@ -246,7 +246,7 @@ def test_times_may_not_go_back_inside_a_round_nor_before_what_rounds_take(snapsh
         ("{repeat: 2, at: 1s, after: 1s, steps: [heal: all]}", "steps[1].after"),
     ],
 )
-def test_what_is_wrong_with_a_group_is_told(steps: str, key: str, snapshot: SnapshotAssertion) -> None:
+def test_what_is_wrong_with_a_group_is_reported(steps: str, key: str, snapshot: SnapshotAssertion) -> None:
     found = mistakes(f"- {steps}")
     assert keys(found) == [key]
     assert messages(found) == snapshot
@@ -382,7 +382,7 @@ def test_event_by_event_gives_the_same_digest() -> None:
 
 
 @pytest.mark.slow
-def test_any_instant_of_a_session_with_rounds_is_found_again_and_goes_on_the_same() -> None:
+def test_any_point_in_time_of_a_session_with_rounds_is_found_again_and_continues_the_same() -> None:
     timeline = Timeline(Session.start(ROUNDS), nearest=200)
     while timeline.advance(timeline.session.cluster.now_us + 333 * MS):
         pass

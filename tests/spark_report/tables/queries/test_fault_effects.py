@@ -83,7 +83,7 @@ def test_what_an_operator_moves_is_no_effect(by: str) -> None:
     assert of("elected_us", fault(1, LEADER, 5, 90, "slow_disk"), elected(53, 3, by), state(53, 3, 3)) == {1: None}
 
 
-def test_who_left_the_isr_tells_whose_fault_it_was() -> None:
+def test_who_left_the_isr_reports_whose_fault_it_was() -> None:
     shrunk = sign("isr_changed", 30, partition="p-0", leader=1, previous_isr=[1, 2, 3], isr=[1, 3])
     rows = [fault(1, LEADER, 5, 90, "slow_disk"), fault(2, FOLLOWER, 10, 80, "gc_pause"), *fires(30), shrunk]
     assert of("detected_us", *rows) == {1: None, 2: 300}

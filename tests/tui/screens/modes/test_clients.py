@@ -44,7 +44,7 @@ def test_every_client_has_its_numbers(snapshot):
     assert told[9].split() == ["billing/1", "0", "0", "OffsetOutOfRangeException", "0"]
 
 
-def test_how_transactions_and_processes_ended_is_told(snapshot):
+def test_how_transactions_and_processes_ended_is_reported(snapshot):
     made = books()
     ledger = made.producer("ledger")
     ledger.sent, ledger.aborted, ledger.failure, ledger.interceptor_failures = 20, 7, "PRODUCER_FENCED", 3
@@ -76,7 +76,7 @@ def test_a_window_says_how_many_lines_follow(snapshot):
     assert side_panes.window(built, 0, 50) == built
 
 
-def test_nobody_at_all_is_told_too(snapshot):
+def test_nobody_at_all_is_reported_too(snapshot):
     view = fake_views.view(producers=(), groups=())
     (row,) = side_panes.build(summarize(ClientStats(), view), view, {}, 78).rows
     assert row.pieces[0][0] == snapshot
@@ -86,7 +86,7 @@ def test_nobody_at_all_is_told_too(snapshot):
 async def test_c_shows_all_clients(golden):
     async with driving(session=fake_views.session()) as driver:
         await driver.seconds(2)
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(14)
         await driver.press("c")
         assert isinstance(driver.app.screen, ClientsScreen)
@@ -105,7 +105,7 @@ async def test_it_moves_with_the_session_and_can_be_paused():
         await driver.seconds(1)
         assert driver.text() != before
         await driver.press("space")
-        assert driver.bridge.paused
+        assert driver.session_controller.paused
         still = driver.text()
         await driver.seconds(1)
         assert driver.text() == still
@@ -115,7 +115,7 @@ async def test_it_moves_with_the_session_and_can_be_paused():
 async def test_a_long_table_scrolls_to_its_end_and_no_further():
     async with driving((80, 18)) as driver:
         for number in range(40):
-            driver.bridge.session.client_stats.producer(f"late-{number:02}").sent = number
+            driver.session_controller.session.client_stats.producer(f"late-{number:02}").sent = number
         await driver.press("c")
         assert "late-39" not in driver.text()
         assert "more lines" in driver.text()

@@ -11,8 +11,8 @@ from tests.tui.viewmodel.timeline.test_timeline import SIZES, shown, text
 from tui.screens import layout
 from tui.session.session_controller import RailCache
 from tui.terminal import glyphs
-from tui.terminal.theme import Look
-from tui.viewmodel.timeline.branches import BranchRow, Rail, about_rail, letter_of, outcome, rail_rows, window
+from tui.terminal.theme import Appearance
+from tui.viewmodel.timeline.branches import BranchLine, BranchRow, about_rail, letter_of, outcome, rail_rows, window
 from tui.viewmodel.timeline.timeline_rows import LABEL
 from tui.widgets.timeline import paint
 
@@ -24,43 +24,43 @@ def row(letter="B", parent="main", left=10, come=30, *, shown=False, **numbers):
     return BranchRow(letter, parent, left * SECOND, "crash on broker(1)", come * SECOND, **told, shown=shown)
 
 
-MAIN = Rail(row("main", "", -1, 40, shown=True, lost=4))
+MAIN = BranchLine(row("main", "", -1, 40, shown=True, lost=4))
 
 
 def drawn(*rails, **where):
     return [text(each) for each in rail_rows(rails, shown(**where))]
 
 
-def test_a_branch_forks_off_its_parents_rail_and_tells_what_it_came_to():
-    main, branch = drawn(MAIN, Rail(row(failed=31)))
+def test_a_branch_forks_off_its_parents_rail_and_reports_what_it_came_to():
+    main, branch = drawn(MAIN, BranchLine(row(failed=31)))
     assert main[:42] == "━" * 10 + "┬" + "━" * 19 + "●" + "━" * 10 + " "
     assert main[42:].strip() == "4 lost"
     assert branch.startswith(" " * 10 + "╰" + "─" * 20 + " 31 failed")
 
 
 def test_a_fork_crosses_the_rails_between():
-    lines = drawn(MAIN, Rail(row("B", left=5)), Rail(row("C", left=12)), Rail(row("D", "B", left=20)))
+    lines = drawn(MAIN, BranchLine(row("B", left=5)), BranchLine(row("C", left=12)), BranchLine(row("D", "B", left=20)))
     assert lines[0][5] == lines[0][12] == lines[1][20] == "┬"
     assert lines[1][12] == lines[2][20] == "┼"
     assert lines[2][12] == lines[3][20] == "╰"
 
 
 def test_a_dropped_future_is_dashed_and_says_so(snapshot):
-    (line,) = drawn(Rail(row(), 15 * SECOND))
+    (line,) = drawn(BranchLine(row(), 15 * SECOND))
     assert line[10:31] == "╰" + "─" * 5 + "╌" * 15
     assert line.split("╌")[-1].strip() == snapshot
 
 
 def test_a_branch_of_the_shared_past_leaves_the_rail_that_it_was_on():
     """C began on B, at an instant before B left main: B went as main then."""
-    lines = drawn(MAIN, Rail(row("B", left=20)), Rail(row("C", "B", left=12)))
+    lines = drawn(MAIN, BranchLine(row("B", left=20)), BranchLine(row("C", "B", left=12)))
     assert lines[0][12] == lines[0][20] == "┬"
     assert lines[1][12] == "│"
     assert lines[2][12] == "╰"
 
 
 def test_one_that_comes_farther_than_the_window_says_so_and_one_before_it_begins_at_the_edge():
-    (line,) = drawn(Rail(row(left=0, come=100, lost=2)), first=20)
+    (line,) = drawn(BranchLine(row(left=0, come=100, lost=2)), first=20)
     assert line.startswith("─")
     assert line.rstrip().endswith("2 lost ▸")
 
@@ -82,7 +82,7 @@ def test_the_outcome_is_a_word_or_two_with_the_worst_first(numbers, role, snapsh
 
 
 def test_of_many_rails_those_around_the_one_looked_at_are_shown():
-    rails = [Rail(row(letter, shown=letter == "F")) for letter in "BCDEFGHIJ"]
+    rails = [BranchLine(row(letter, shown=letter == "F")) for letter in "BCDEFGHIJ"]
     assert [each.branch.letter for each in window(rails, 3)] == ["E", "F", "G"]
     assert [each.branch.letter for each in window(rails, 3, "J")] == ["H", "I", "J"]
     assert window(rails, 20) == tuple(rails)
@@ -99,23 +99,23 @@ def test_every_rail_is_as_wide_as_the_lanes(made, columns, first):
     for number, (left, more, lost, dropped) in enumerate(made):
         parent = rails[number // 2].branch.letter
         rails.append(
-            Rail(row("BCDEFGH"[number], parent, left, left + more, lost=lost), left * SECOND if dropped else -1)
+            BranchLine(row("BCDEFGH"[number], parent, left, left + more, lost=lost), left * SECOND if dropped else -1)
         )
     for each in rail_rows(rails, shown(columns, first=first), "C"):
         assert len(text(each)) == columns
-        assert sum(len(piece) for piece, *_look in each.label) == LABEL
+        assert sum(len(piece) for piece, *_appearance in each.label) == LABEL
         assert letter_of(each.lane)
-        for look in (Look(), Look(colour=False), Look(glyphs="ascii")):
-            assert paint(each, LABEL + columns, look).cell_length == LABEL + columns
-        assert "".join(part.text for part in paint(each, LABEL + columns, Look(glyphs="ascii"))).isascii()
+        for appearance in (Appearance(), Appearance(colour=False), Appearance(glyphs="ascii")):
+            assert paint(each, LABEL + columns, appearance).cell_length == LABEL + columns
+        assert "".join(part.text for part in paint(each, LABEL + columns, Appearance(glyphs="ascii"))).isascii()
 
 
 def about(rail):
     return ["".join(piece for piece, _role in line.pieces) for line in about_rail(rail, 100)]
 
 
-def test_a_branch_is_told_in_words(snapshot):
-    assert about(Rail(row(lost=2), 12 * SECOND)) == snapshot
+def test_a_branch_is_reported_in_words(snapshot):
+    assert about(BranchLine(row(lost=2), 12 * SECOND)) == snapshot
 
 
 def test_the_strip_gives_rails_room_where_there_is_some():
@@ -131,14 +131,14 @@ def test_the_strip_gives_rails_room_where_there_is_some():
 async def forked(driver):
     """Four seconds with a crash at three, and a branch from the second without it."""
     await driver.seconds(3)
-    driver.bridge.act(Action("inject", "crash", "broker(1)"))
+    driver.session_controller.act(Action("inject", "crash", "broker(1)"))
     await driver.seconds(1)
-    driver.bridge.to_time(2 * SECOND)
-    driver.bridge.act(Action("inject", "lag", "broker(2)"))
+    driver.session_controller.to_time(2 * SECOND)
+    driver.session_controller.act(Action("inject", "lag", "broker(2)"))
     await driver.frames(1)
-    while driver.bridge.growing is not None:
+    while driver.session_controller.growing is not None:
         await driver.frames(1)
-    driver.bridge.pause(False)
+    driver.session_controller.pause(False)
     await driver.seconds(1)
     driver.main.place_panes()
     await driver.settle()
@@ -167,7 +167,7 @@ async def test_rails_are_gone_through_by_keys_and_one_is_entered():
         await forked(driver)
         await driver.press("4")
         screen = driver.app.screen
-        main, other = RailCache().rails(driver.bridge)
+        main, other = RailCache().rails(driver.session_controller)
         assert (main.branch.letter, other.branch.letter) == ("main", "B")
         assert not screen.rail
         while not screen.rail:
@@ -182,15 +182,15 @@ async def test_rails_are_gone_through_by_keys_and_one_is_entered():
         assert about(other)[0] not in driver.text()
         assert about(main)[0] in driver.text()
         await driver.press("enter")
-        assert driver.bridge.branches.current.letter == "main"
-        assert not driver.bridge.session.in_past
+        assert driver.session_controller.branches.current.letter == "main"
+        assert not driver.session_controller.session.in_past
         assert not screen.rail
         await driver.press("up")
         assert not screen.rail
 
 
 @pytest.mark.slow
-async def test_a_click_on_a_rail_goes_to_that_instant_of_it_and_on_its_name_to_its_present():
+async def test_a_click_on_a_rail_goes_to_that_time_of_it_and_on_its_name_to_its_present():
     async with driving(session=small()) as driver:
         await forked(driver)
         await driver.press("4")
@@ -200,24 +200,24 @@ async def test_a_click_on_a_rail_goes_to_that_instant_of_it_and_on_its_name_to_i
         column = window.column(1_500_000)
         await driver.pilot.click(screen.lanes, offset=(LABEL + column, lines["main"]))
         await driver.settle()
-        assert driver.bridge.branches.current.letter == "main"
-        assert driver.bridge.view.now_us == (window.first + column) * window.unit_us
+        assert driver.session_controller.branches.current.letter == "main"
+        assert driver.session_controller.view.now_us == (window.first + column) * window.unit_us
         await driver.pilot.click(screen.lanes, offset=(2, lines["B"]))
         await driver.settle()
-        assert driver.bridge.branches.current.letter == "B"
-        assert not driver.bridge.session.in_past
+        assert driver.session_controller.branches.current.letter == "B"
+        assert not driver.session_controller.session.in_past
 
 
 @pytest.mark.slow
 async def test_what_was_undone_is_a_dropped_future():
     async with driving(session=small()) as driver:
         await driver.seconds(2)
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(1)
         await driver.press("u")
-        while driver.bridge.growing is not None:
+        while driver.session_controller.growing is not None:
             await driver.frames(1)
-        main, without = RailCache().rails(driver.bridge)
+        main, without = RailCache().rails(driver.session_controller)
         assert main.dropped
         assert not without.dropped
         await driver.press("4")

@@ -17,7 +17,7 @@ from tui.viewmodel.timeline.event_text import FeedEntry, describe_event
     ],
     ids=["damaged", "follower", "recovery", "cleaner"],
 )
-def test_damage_is_told(event: Event, role: str, snapshot: SnapshotAssertion) -> None:
+def test_damage_is_reported(event: Event, role: str, snapshot: SnapshotAssertion) -> None:
     glyph, found, key, say = describe_event(event)
     assert (glyph, found) == ("╳", role)
     assert say(FeedEntry(key, 1, glyph, found, say, event)) == snapshot

@@ -85,7 +85,7 @@ def test_an_isr_change_names_who_left_and_who_came_back(snapshot):
     assert texts(feed) == snapshot
 
 
-def test_long_words_go_on_below_and_the_newest_win():
+def test_long_words_continue_below_and_the_newest_win():
     feed = Feed()
     feed.take([elected("orders-0")])
     lines = feed.lines(10, 50)
@@ -104,7 +104,7 @@ def test_old_lines_are_let_go():
     assert feed.notable == KEEP + 50
 
 
-def test_steps_of_the_playbook_are_told_and_what_the_operator_did_is_not_told_twice(snapshot):
+def test_steps_of_the_playbook_are_reported_and_what_the_operator_did_is_not_told_twice(snapshot):
     feed = Feed()
     feed.take(
         [
@@ -117,7 +117,7 @@ def test_steps_of_the_playbook_are_told_and_what_the_operator_did_is_not_told_tw
 
 
 @pytest.mark.parametrize("detail", ["crash", "power_loss", "shutdown", "out_of_memory", "exit: its log is too long"])
-def test_a_broker_that_is_gone_is_told_with_how(detail, snapshot):
+def test_a_broker_that_is_gone_is_reported_with_how(detail, snapshot):
     feed = Feed()
     feed.take([events.NodeDown(1, "broker 3", 3, detail)])
     assert texts(feed) == snapshot

@@ -38,7 +38,7 @@ def test_a_span_has_its_ends_whichever_was_chosen_first():
     ("span_us", "told"),
     [(1_550_000, "1.55s"), (100, "0.0001s"), (0, "0s"), (1_100_001, "1.1s"), (185_250_000, "3m5.25s")],
 )
-def test_its_length_is_told_to_the_millisecond(span_us, told):
+def test_its_length_is_instructed_to_the_millisecond(span_us, told):
     assert minutes_and_seconds(span_us) == told
 
 
@@ -82,9 +82,9 @@ def recorded(tmp_path):
 
 async def lived(driver):
     await driver.seconds(1)
-    driver.bridge.act(Action("inject", "crash", "broker(1)"))
+    driver.session_controller.act(Action("inject", "crash", "broker(1)"))
     await driver.seconds(1)
-    driver.bridge.act(Action("inject", "lag", "broker(2)"))
+    driver.session_controller.act(Action("inject", "lag", "broker(2)"))
     await driver.seconds(2)
     await driver.press("space", "4")
 
@@ -108,14 +108,16 @@ async def test_keys_begin_a_span_move_its_end_and_let_go():
         await driver.press("shift+left")
         assert screen.span.end_us == (screen.selected[1] // unit_us) * unit_us
         assert screen.span.start_us == before.start_us
-        assert driver.bridge.view.now_us == driver.bridge.session.present_us, "no time is gone through meanwhile"
+        assert driver.session_controller.view.now_us == driver.session_controller.session.present_us, (
+            "no time is gone through meanwhile"
+        )
         await driver.press("escape")
         assert screen.span is None
         assert driver.app.screen is screen
         await driver.press("v", "v")
         assert screen.span is None
         await driver.press("shift+left")
-        assert driver.bridge.session.in_past
+        assert driver.session_controller.session.in_past
         await driver.press("escape")
         assert driver.app.screen is driver.main
 
@@ -127,13 +129,13 @@ async def test_a_drag_over_the_lanes_chooses_a_span_and_goes_nowhere():
         window = screen.shown().window
         await drag(driver, screen.lanes, (LABEL + 30, 2), (LABEL + 25, 1), (LABEL + 20, 1))
         assert screen.span == Span(20 * window.unit_us, 31 * window.unit_us)
-        assert not driver.bridge.session.in_past
+        assert not driver.session_controller.session.in_past
         assert "620 acknowledged" not in driver.text()
         row = next(row for row in screen.lanes.rows if row.lane == TIME)
-        line = "".join(piece for piece, *_look in row.spans)
+        line = "".join(piece for piece, *_appearance in row.spans)
         assert (line.index("["), line.index("]")) == (20, 30)
         await drag(driver, screen.lanes, (LABEL + 5, 2), (screen.lanes.size.width - 1, 2))
-        assert screen.span.end_us == driver.bridge.session.present_us + 1
+        assert screen.span.end_us == driver.session_controller.session.present_us + 1
 
 
 async def test_another_branch_has_no_span_yet():
@@ -141,8 +143,8 @@ async def test_another_branch_has_no_span_yet():
         await lived(driver)
         screen = driver.app.screen
         await drag(driver, screen.lanes, (LABEL + 20, 2), (LABEL + 30, 2))
-        driver.bridge.fork()
-        while driver.bridge.growing is not None:
+        driver.session_controller.fork()
+        while driver.session_controller.growing is not None:
             await driver.frames(1)
         screen.present()
         assert screen.span is None
@@ -188,7 +190,7 @@ async def test_of_a_session_from_a_bundle_it_is_put_where_it_stays(tmp_path, mon
     assert words == snapshot
 
 
-async def test_what_cannot_be_exported_is_told(tmp_path, monkeypatch, snapshot):
+async def test_what_cannot_be_exported_is_reported(tmp_path, monkeypatch, snapshot):
     session = recorded(tmp_path)
     async with driving(session=session) as driver:
         await lived(driver)

@@ -9,7 +9,7 @@ from cluster_model.protocol.events import DATA_KINDS, KINDS
 from tests.tui.viewmodel.timeline.test_feed import elected, sample
 from tui.keybindings.scopes import LANES as LANE_KEYS
 from tui.viewmodel.timeline import event_feed, event_text
-from tui.viewmodel.timeline.event_feed import LOAD_BIN_US, MOST, QUIET_KINDS, Load, Mark, Tape, TapeLane
+from tui.viewmodel.timeline.event_feed import LOAD_BIN_US, MOST, QUIET_KINDS, Load, Mark, TapeLane, TimelineMarks
 from tui.viewmodel.timeline.event_text import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
 from tui.viewmodel.timeline.timeline_rows import LOAD, Drawer, TimelineView, Window, fit
 
@@ -26,7 +26,7 @@ def acked(at_us, count):
 
 
 def taped(*happened):
-    made = Tape()
+    made = TimelineMarks()
     made.take(happened)
     return made
 
@@ -65,7 +65,7 @@ def test_events_stand_in_the_lane_of_their_kind():
     }  # fmt: skip
 
 
-def test_equal_events_of_an_instant_are_one_mark_and_an_unclean_election_is_another():
+def test_equal_events_of_an_time_are_one_mark_and_an_unclean_election_is_another():
     unclean = events.LeaderElected(10, "orders-9", 2, 4, 7, (2,), False, "operator")
     made = taped(elected("orders-0"), elected("orders-1"), unclean)
     assert [(mark.times, mark.role) for mark in marks(made.lanes[CLUSTER])] == [(2, "strong"), (1, "alarm")]
@@ -114,7 +114,7 @@ def test_a_long_session_makes_no_longer_a_lane_and_no_slower_a_frame():
 
 @pytest.mark.slow
 def test_a_frame_costs_no_more_late_than_early_and_nothing_where_nothing_changed():
-    made, drawer, costs = Tape(), Drawer(), []
+    made, drawer, costs = TimelineMarks(), Drawer(), []
     for number in range(1, 8 * MOST + 1):
         made.take([down(number * 500_000), acked(number * 500_000, 3)])
         if number % (2 * MOST) == 0:

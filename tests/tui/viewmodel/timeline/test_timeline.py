@@ -24,7 +24,7 @@ from tui.session.background_tasks import findings_so_far
 from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.frame_clock import StepClock
-from tui.terminal.theme import Look
+from tui.terminal.theme import Appearance
 from tui.viewmodel.timeline import selection
 from tui.viewmodel.timeline.event_text import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
 from tui.viewmodel.timeline.timeline_rows import (
@@ -68,7 +68,7 @@ def shown(columns=60, unit_us=SECOND, now_us=30 * SECOND, first=0, present_us=No
 
 
 def text(row):
-    return "".join(piece for piece, *_look in row.spans)
+    return "".join(piece for piece, *_appearance in row.spans)
 
 
 def drawn(tape, looked, lines=1):
@@ -169,7 +169,7 @@ def test_the_load_shows_where_there_was_none():
     assert line[30:].strip() == ""
 
 
-def test_the_time_tells_the_past_from_the_present_and_from_what_is_to_come():
+def test_the_time_reports_the_past_from_the_present_and_from_what_is_to_come():
     rows = Drawer().rows(taped(), shown(now_us=10 * SECOND, present_us=20 * SECOND), ALL, 1, keys=LANE_KEYS)
     time, ruler = text(rows[-2]), text(rows[-1])
     assert time == glyphs.PASSED * 10 + glyphs.IN_SYNC + glyphs.EDGE * 9 + glyphs.PLAY + glyphs.FUTURE * 39
@@ -177,7 +177,7 @@ def test_the_time_tells_the_past_from_the_present_and_from_what_is_to_come():
     assert ruler[40:43] == "40s"
 
 
-def test_the_instant_is_told_at_the_right_edge_too():
+def test_the_time_is_reported_at_the_right_edge_too():
     rows = Drawer().rows(taped(), shown(now_us=58 * SECOND), ALL, 1, keys=LANE_KEYS)
     assert text(rows[-1])[48:59] == "00:58.000 ▲"
 
@@ -196,11 +196,11 @@ def test_every_line_is_as_wide_as_the_lanes_whatever_happened(happened, columns,
     tape = taped(*[kinds[kind](at * SECOND) for at, kind in sorted(happened)])
     looked = shown(columns, fit(90 * SECOND, columns), 90 * SECOND, selected=(CLUSTER, 30 * SECOND))
     for row in Drawer().rows(tape, looked, ALL, lines, keys=LANE_KEYS):
-        assert sum(len(piece) for piece, *_look in row.label) == LABEL
+        assert sum(len(piece) for piece, *_appearance in row.label) == LABEL
         assert len(text(row)) in (0, columns) or "hidden" in text(row)
-        for look in (Look(), Look(colour=False), Look(glyphs="ascii")):
-            assert paint(row, LABEL + columns, look).cell_length == LABEL + columns
-        assert "".join(part.text for part in paint(row, LABEL + columns, Look(glyphs="ascii"))).isascii()
+        for appearance in (Appearance(), Appearance(colour=False), Appearance(glyphs="ascii")):
+            assert paint(row, LABEL + columns, appearance).cell_length == LABEL + columns
+        assert "".join(part.text for part in paint(row, LABEL + columns, Appearance(glyphs="ascii"))).isascii()
 
 
 # -- going through ---------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def test_all_marks_are_gone_through_in_the_order_of_time_and_of_lanes():
     assert back == seen[::-1]
 
 
-def test_with_nothing_selected_it_begins_at_the_instant_looked_at():
+def test_with_nothing_selected_it_begins_at_the_time_looked_at():
     tape = taped(*STORY)
     looked = shown(now_us=10 * SECOND, present_us=30 * SECOND)
     assert step(tape, looked, -1).at_us == 9 * SECOND
@@ -259,31 +259,31 @@ def test_a_selection_outlives_that_marks_grow_together():
 @pytest.fixture(scope="module")
 def lost():
     """A bridge 45 seconds into a session that has lost records: in the past only while a test wants it there."""
-    bridge = SessionController(Session.start(loads(TAIL, "tail.yaml"), open_ended=True), StepClock())
-    bridge.session.advance(LOST_US)
-    bridge.pause(True)
-    bridge.refresh_view()
-    return bridge
+    session_controller = SessionController(Session.start(loads(TAIL, "tail.yaml"), open_ended=True), StepClock())
+    session_controller.session.advance(LOST_US)
+    session_controller.pause(True)
+    session_controller.refresh_view()
+    return session_controller
 
 
-def page(bridge, lane, kind, width=100):
+def page(session_controller, lane, kind, width=100):
     """The page of the last mark of a kind, in lines."""
-    marks = [mark for mark in bridge.tape.lanes[lane].marks(0, 1 << 60) if mark.first.kind == kind]
-    stop = stop_at(bridge.tape, lane, marks[-1].at_us, 1)
-    happened = selection.events_of_stop(bridge.notable_events(stop.first_us, stop.last_us, 400), stop)
-    told = selection.findings_about(findings_so_far(bridge), happened)
+    marks = [mark for mark in session_controller.tape.lanes[lane].marks(0, 1 << 60) if mark.first.kind == kind]
+    stop = stop_at(session_controller.tape, lane, marks[-1].at_us, 1)
+    happened = selection.events_of_stop(session_controller.notable_events(stop.first_us, stop.last_us, 400), stop)
+    told = selection.findings_about(findings_so_far(session_controller), happened)
     rows = selection.build_mark(stop, happened, told, (), width)
     return ["".join(piece for piece, _role in row.pieces).rstrip() for row in rows]
 
 
 @pytest.mark.slow
-def test_a_mark_tells_its_events_in_the_words_of_the_feed(lost):
+def test_a_mark_reports_its_events_in_the_words_of_the_feed(lost):
     lines = page(lost, CLUSTER, "node_down")
     assert in_feed(events.NodeDown(0, "broker 1", 1, "crash")) in lines[1]
     assert any(line.startswith("broker     b1") for line in lines)
 
 
-def test_a_mark_tells_the_findings_that_it_led_to_with_itself_in_the_chain(lost, snapshot):
+def test_a_mark_reports_the_findings_that_it_led_to_with_itself_in_the_chain(lost, snapshot):
     lines = page(lost, CLUSTER, "leader_elected", 200)
     (first,) = [line for line in lines if line.startswith("finding 1")]
     (here,) = [line for line in lines if line.startswith(f"  {glyphs.MARKER}")]
@@ -291,14 +291,14 @@ def test_a_mark_tells_the_findings_that_it_led_to_with_itself_in_the_chain(lost,
     assert [first, here] == snapshot
 
 
-def test_a_loss_tells_its_whole_chain(lost, snapshot):
+def test_a_loss_reports_its_whole_chain(lost, snapshot):
     lines = page(lost, SAFETY, "records_missing", 200)
     assert sum(line.startswith("finding 1") for line in lines) == 1
     chain = lines[next(at for at, line in enumerate(lines) if line.startswith("finding 1")) :]
     assert chain[: 2 + len(findings_so_far(lost)[0].chain)] == snapshot
 
 
-def test_of_many_events_the_first_are_told_and_the_rest_counted(snapshot):
+def test_of_many_events_the_first_are_reported_and_the_rest_counted(snapshot):
     tape = taped(*[elected(f"orders-{number}", leader=number) for number in range(500)])
     stop = stop_at(tape, CLUSTER, 10, SECOND)
     told = [elected(f"orders-{number}", leader=number) for number in range(selection.EVENTS_READ)]
@@ -319,27 +319,27 @@ def test_what_happened_in_a_span_of_time_is_found_by_it(lost):
 
 
 @asynccontextmanager
-async def over(bridge, size="120x40", mode="4", **more):
-    app = FloodmarkApp(bridge, playbook="tail", seed=7, **more)
+async def over(session_controller, size="120x40", mode="4", **more):
+    app = FloodmarkApp(session_controller, playbook="tail", seed=7, **more)
     try:
         async with app.run_test(size=SIZES[size]) as pilot:
             await pilot.pause()
-            driver = Driver(pilot, app, bridge.clock)
+            driver = Driver(pilot, app, session_controller.clock)
             await driver.press(mode)
             await pilot.pause()
             yield driver
     finally:
-        bridge.to_present()
+        session_controller.to_present()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("look", ["", "ascii"])
-async def test_the_page(lost, golden, look):
-    async with over(lost, glyphs=look or "unicode") as driver:
+@pytest.mark.parametrize("appearance", ["", "ascii"])
+async def test_the_page(lost, golden, appearance):
+    async with over(lost, glyphs=appearance or "unicode") as driver:
         assert isinstance(driver.app.screen, TimelineScreen)
         await driver.press("left", "left", "left", "left")
-        async for name in driver.at_sizes({"120x40": SIZES["120x40"]} if look else SIZES):
-            assert trimmed(driver.text()) == golden(f"timeline-{look}{'-' * bool(look)}{name}")
+        async for name in driver.at_sizes({"120x40": SIZES["120x40"]} if appearance else SIZES):
+            assert trimmed(driver.text()) == golden(f"timeline-{appearance}{'-' * bool(appearance)}{name}")
 
 
 @pytest.mark.slow
@@ -369,7 +369,7 @@ async def test_it_moves_on_with_the_session():
         await driver.seconds(1)
         before = driver.text()
         assert "▲ 00:01.000" in before
-        driver.bridge.act(Action("inject", "crash", "broker(1)"))
+        driver.session_controller.act(Action("inject", "crash", "broker(1)"))
         await driver.seconds(1)
         assert "00:02.000" in driver.text()
         assert "crash b1" in driver.text()
@@ -411,7 +411,7 @@ async def test_lanes_are_hidden_by_their_keys_and_by_a_click_on_their_names(lost
 
 
 @pytest.mark.slow
-async def test_a_click_goes_to_that_instant(lost):
+async def test_a_click_goes_to_that_time(lost):
     async with over(lost) as driver:
         screen = driver.app.screen
         window = screen.shown().window

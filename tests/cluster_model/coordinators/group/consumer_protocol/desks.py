@@ -26,7 +26,7 @@ SECOND = 1_000_000
 REBALANCE = 60 * SECOND
 
 
-class Desk:
+class ConsumerGroupDriver:
     """One group, its rules, and members that follow responses at once."""
 
     def __init__(

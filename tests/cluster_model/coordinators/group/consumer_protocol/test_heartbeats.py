@@ -20,13 +20,13 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
-from tests.cluster_model.coordinators.group.consumer_protocol.desks import REBALANCE, SECOND, Desk
+from tests.cluster_model.coordinators.group.consumer_protocol.desks import REBALANCE, SECOND, ConsumerGroupDriver
 
 E = KafkaError
 ALL = ("t-0", "t-1", "t-2", "t-3")
 
 
-def state(desk: Desk) -> str:
+def state(desk: ConsumerGroupDriver) -> str:
     return desk.group.state
 
 
@@ -34,7 +34,7 @@ def state(desk: Desk) -> str:
 
 
 def test_the_first_member_gets_everything_at_once() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     assert state(desk) == "Empty"
     response = desk.join("a")
     assert (response.error, response.member_epoch, response.assignment) == (E.NONE, 1, ALL)
@@ -43,7 +43,7 @@ def test_the_first_member_gets_everything_at_once() -> None:
 
 
 def test_the_second_waits_for_what_the_first_gives_up() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     second = desk.join("b")
     assert (second.member_epoch, second.assignment) == (2, ())
@@ -60,8 +60,8 @@ def test_the_second_waits_for_what_the_first_gives_up() -> None:
     assert state(desk) == "Stable"
 
 
-def test_members_that_keep_what_they_have_are_told_nothing() -> None:
-    desk = Desk({"t": 4})
+def test_members_that_keep_what_they_have_learn_nothing() -> None:
+    desk = ConsumerGroupDriver({"t": 4})
     for name in ("a", "b", "c", "d"):
         desk.join(name)
         desk.settle()
@@ -74,12 +74,12 @@ def test_members_that_keep_what_they_have_are_told_nothing() -> None:
 
 def test_a_member_without_an_id_gets_one_only_before_version_1() -> None:
     request = ConsumerGroupHeartbeatRequest(0, "g", "", 0, "c", "", REBALANCE, ("t",), owned=(), version=0)
-    assert Desk().ask(request).member_id == "drawn-1"
-    assert Desk().ask(request._replace(version=1)).error == E.INVALID_REQUEST
+    assert ConsumerGroupDriver().ask(request).member_id == "drawn-1"
+    assert ConsumerGroupDriver().ask(request._replace(version=1)).error == E.INVALID_REQUEST
 
 
 def test_a_member_gets_an_error_where_the_assignor_fails_before_4_0() -> None:
-    desk = Desk({"t1": 3, "t2": 3}, kafka="3.9")
+    desk = ConsumerGroupDriver({"t1": 3, "t2": 3}, kafka="3.9")
     for name, *topics in (("A", "t1"), ("C", "t1", "t2"), ("D", "t1", "t2")):
         desk.join(name, *topics)
     desk.group.target.update(A=(), C=("t2-1",), D=("t1-0", "t1-1", "t1-2", "t2-0", "t2-2"))
@@ -103,12 +103,12 @@ def test_a_member_gets_an_error_where_the_assignor_fails_before_4_0() -> None:
 )
 def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
     request = ConsumerGroupHeartbeatRequest(0, "g", "m", 0, "c", "", REBALANCE, ("t",), owned=())
-    assert Desk().ask(request).error == E.NONE
-    assert Desk().ask(request._replace(**wrong)).error == E.INVALID_REQUEST
+    assert ConsumerGroupDriver().ask(request).error == E.NONE
+    assert ConsumerGroupDriver().ask(request._replace(**wrong)).error == E.INVALID_REQUEST
 
 
 def test_assignors_are_those_that_the_broker_has() -> None:
-    desk = Desk({"s": 3, "t": 3}, group_consumer_assignors="range")
+    desk = ConsumerGroupDriver({"s": 3, "t": 3}, group_consumer_assignors="range")
     assert desk.join("a", assignor="uniform").error == E.UNSUPPORTED_ASSIGNOR
     assert desk.group.members == {}
     for name in ("a", "b"):
@@ -125,7 +125,7 @@ def test_assignors_are_those_that_the_broker_has() -> None:
 def test_the_assignor_that_most_members_name_is_taken_and_uniform_unless_any_does(
     votes: tuple[str, ...], by_range: bool
 ) -> None:
-    desk = Desk({"s": 2, "t": 2})
+    desk = ConsumerGroupDriver({"s": 2, "t": 2})
     for name, vote in zip(("a", "b", "c"), votes, strict=True):
         desk.join(name, "s", "t", assignor=vote or None)
     desk.settle()
@@ -133,7 +133,7 @@ def test_the_assignor_that_most_members_name_is_taken_and_uniform_unless_any_doe
 
 
 def test_what_a_member_has_named_once_holds() -> None:
-    desk = Desk({"s": 2, "t": 2})
+    desk = ConsumerGroupDriver({"s": 2, "t": 2})
     desk.join("a", "s", "t", assignor="range")
     desk.beat("a")
     for name in ("b", "c"):
@@ -143,7 +143,7 @@ def test_what_a_member_has_named_once_holds() -> None:
 
 
 def test_there_is_no_room_beyond_the_largest_size() -> None:
-    desk = Desk(group_consumer_max_size=1)
+    desk = ConsumerGroupDriver(group_consumer_max_size=1)
     desk.join("a")
     assert desk.join("b").error == E.GROUP_MAX_SIZE_REACHED
     assert desk.beat("a").error == E.NONE
@@ -152,22 +152,22 @@ def test_there_is_no_room_beyond_the_largest_size() -> None:
 # -- epochs ------------------------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_member_is_told_so() -> None:
-    desk = Desk()
+def test_an_unknown_member_is_reported() -> None:
+    desk = ConsumerGroupDriver()
     desk.join("a")
     assert desk.beat("x", epoch=1).error == E.UNKNOWN_MEMBER_ID
     assert desk.leave("x") is E.UNKNOWN_MEMBER_ID
 
 
 def test_an_epoch_that_never_was_is_fenced() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     assert desk.beat("a", epoch=2).error == E.FENCED_MEMBER_EPOCH
     assert desk.written == []
 
 
 def test_the_epoch_before_will_do_if_the_answer_may_have_been_lost() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     desk.join("b")
     desk.beat("a")
@@ -180,7 +180,7 @@ def test_the_epoch_before_will_do_if_the_answer_may_have_been_lost() -> None:
 
 
 def test_two_epochs_behind_is_fenced_whatever_it_owns() -> None:
-    desk = Desk({"s": 1, "t": 4})
+    desk = ConsumerGroupDriver({"s": 1, "t": 4})
     desk.join("a")
     desk.grow(s=1, t=5)
     desk.beat("a")
@@ -191,8 +191,8 @@ def test_two_epochs_behind_is_fenced_whatever_it_owns() -> None:
     assert desk.tell("a", epoch=2).error == E.NONE
 
 
-def test_who_was_fenced_joins_again_under_its_id_and_gets_its_share_at_once() -> None:
-    desk = Desk()
+def test_a_member_that_was_fenced_joins_again_under_its_id_and_gets_its_share_at_once() -> None:
+    desk = ConsumerGroupDriver()
     for name in ("a", "b"):
         desk.join(name)
     desk.settle()
@@ -202,8 +202,8 @@ def test_who_was_fenced_joins_again_under_its_id_and_gets_its_share_at_once() ->
     assert (desk.group.epoch, desk.has(EPOCH), desk.has(MEMBER)) == (epoch, False, False)
 
 
-def test_who_joins_again_in_the_middle_of_giving_something_up_has_given_it_up() -> None:
-    desk = Desk()
+def test_a_member_that_joins_again_in_the_middle_of_giving_something_up_has_given_it_up() -> None:
+    desk = ConsumerGroupDriver()
     desk.join("a")
     desk.join("b")
     desk.beat("a")
@@ -215,8 +215,8 @@ def test_who_joins_again_in_the_middle_of_giving_something_up_has_given_it_up() 
 # -- what is answered --------------------------------------------------------------------------------------------------
 
 
-def test_a_full_request_is_told_everything_and_another_only_what_has_changed() -> None:
-    desk = Desk()
+def test_a_full_request_gets_everything_and_another_only_changes() -> None:
+    desk = ConsumerGroupDriver()
     desk.join("a")
     assert desk.beat("a").assignment is None
     assert desk.tell("a", *ALL).assignment is None
@@ -224,7 +224,7 @@ def test_a_full_request_is_told_everything_and_another_only_what_has_changed() -
 
 
 def test_a_heartbeat_that_changes_nothing_writes_nothing() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     desk.beat("a")
     assert desk.written == []
@@ -234,7 +234,7 @@ def test_a_heartbeat_that_changes_nothing_writes_nothing() -> None:
 
 
 def test_another_subscription_is_another_epoch_and_another_assignment() -> None:
-    desk = Desk({"s": 2, "t": 2})
+    desk = ConsumerGroupDriver({"s": 2, "t": 2})
     desk.join("a", "t")
     assert desk.beat("a", topics=("s",)).assignment == ()
     assert (desk.group.epoch, desk.group.current["a"].state) == (2, UNREVOKED)
@@ -245,7 +245,7 @@ def test_another_subscription_is_another_epoch_and_another_assignment() -> None:
 
 
 def test_a_topic_that_comes_grows_or_goes_is_noticed_at_the_next_heartbeat() -> None:
-    desk = Desk({"s": 1})
+    desk = ConsumerGroupDriver({"s": 1})
     assert desk.join("a").assignment == ()
     desk.grow(s=1, t=2)
     assert desk.beat("a").assignment == ("t-0", "t-1")
@@ -259,7 +259,7 @@ def test_a_topic_that_comes_grows_or_goes_is_noticed_at_the_next_heartbeat() -> 
 
 def test_whoever_notices_it_keeps_what_it_has() -> None:
     for noticed in ("a", "b"):
-        desk = Desk()
+        desk = ConsumerGroupDriver()
         for name in ("a", "b"):
             desk.join(name)
         desk.settle()
@@ -270,7 +270,7 @@ def test_whoever_notices_it_keeps_what_it_has() -> None:
 
 
 def test_a_topic_that_nobody_reads_changes_nothing() -> None:
-    desk = Desk({"s": 1, "t": 4})
+    desk = ConsumerGroupDriver({"s": 1, "t": 4})
     desk.join("a")
     desk.grow(s=9, t=4)
     desk.beat("a")
@@ -278,7 +278,7 @@ def test_a_topic_that_nobody_reads_changes_nothing() -> None:
 
 
 def test_a_pattern_is_the_coordinators_to_match() -> None:
-    desk = Desk({"orders.a": 1, "orders.b": 1, "other": 1, "__consumer_offsets": 3})
+    desk = ConsumerGroupDriver({"orders.a": 1, "orders.b": 1, "other": 1, "__consumer_offsets": 3})
     joined = desk.join("a", topics=None, pattern=r"orders\..*|__.*")
     assert joined.assignment == ("orders.a-0", "orders.b-0")
     desk.grow(**{"orders.a": 1, "orders.b": 1, "orders.c": 1, "my.orders.d": 1})
@@ -286,11 +286,11 @@ def test_a_pattern_is_the_coordinators_to_match() -> None:
 
 
 def test_a_pattern_that_does_not_compile_is_refused() -> None:
-    assert Desk().join("a", topics=None, pattern="orders(").error == E.INVALID_REGULAR_EXPRESSION
+    assert ConsumerGroupDriver().join("a", topics=None, pattern="orders(").error == E.INVALID_REGULAR_EXPRESSION
 
 
 def test_members_that_read_different_topics_get_what_they_read() -> None:
-    desk = Desk({"s": 2, "t": 2})
+    desk = ConsumerGroupDriver({"s": 2, "t": 2})
     desk.join("a", "s")
     desk.join("b", "s", "t")
     desk.settle()
@@ -300,8 +300,8 @@ def test_members_that_read_different_topics_get_what_they_read() -> None:
 # -- leaving -----------------------------------------------------------------------------------------------------------
 
 
-def test_who_leaves_frees_everything_and_the_next_heartbeat_hands_it_out() -> None:
-    desk = Desk()
+def test_a_member_that_leaves_frees_everything_and_the_next_heartbeat_hands_it_out() -> None:
+    desk = ConsumerGroupDriver()
     for name in ("a", "b"):
         desk.join(name)
     desk.settle()
@@ -313,7 +313,7 @@ def test_who_leaves_frees_everything_and_the_next_heartbeat_hands_it_out() -> No
 
 
 def test_a_member_that_is_dropped_has_no_part_any_more() -> None:
-    desk = Desk()
+    desk = ConsumerGroupDriver()
     desk.join("a")
     desk.join("b")
     for record in desk.rules.remove_member(desk.group, "a", desk.known):
@@ -325,8 +325,8 @@ def test_a_member_that_is_dropped_has_no_part_any_more() -> None:
 # -- static members ----------------------------------------------------------------------------------------------------
 
 
-def static() -> Desk:
-    desk = Desk()
+def static() -> ConsumerGroupDriver:
+    desk = ConsumerGroupDriver()
     for name in ("a", "b"):
         desk.join(name, group_instance_id=f"pod-{name}")
     for _ in range(3):
@@ -345,7 +345,7 @@ def test_an_instance_id_in_use_is_nobody_elses() -> None:
     assert desk.beat("a", group_instance_id="pod-a").error == E.NONE
 
 
-def test_who_leaves_for_now_keeps_its_partitions_and_the_next_of_its_name_gets_them() -> None:
+def test_a_member_that_leaves_for_now_keeps_its_partitions_and_the_next_of_its_name_gets_them() -> None:
     desk = static()
     epoch = desk.group.epoch
     assert desk.leave("a", LEAVE_FOR_NOW, "pod-a") is E.NONE
@@ -358,8 +358,8 @@ def test_who_leaves_for_now_keeps_its_partitions_and_the_next_of_its_name_gets_t
     assert state(desk) == "Stable"
 
 
-def test_who_leaves_for_now_has_given_up_what_it_was_to_give_up() -> None:
-    desk = Desk()
+def test_a_member_that_leaves_for_now_has_given_up_what_it_was_to_give_up() -> None:
+    desk = ConsumerGroupDriver()
     desk.join("a", group_instance_id="pod-a")
     desk.join("b")
     desk.beat("a", group_instance_id="pod-a")
@@ -378,7 +378,7 @@ def test_a_static_member_that_leaves_for_good_is_gone() -> None:
 
 
 def test_what_is_read_again_is_what_was_and_what_compaction_leaves_too() -> None:
-    desk = Desk({"s": 3, "t": 4})
+    desk = ConsumerGroupDriver({"s": 3, "t": 4})
     told: list[ConsumerGroupRecord] = []
     story: list[Callable[[], Any]] = [
         lambda: desk.join("a", "s", "t"), lambda: desk.join("b", "t"), lambda: desk.beat("a"),
@@ -413,7 +413,7 @@ def same(group: ConsumerGroup) -> list[Any]:
 @pytest.mark.parametrize(("kafka", "first"), [("4.2", 1), ("4.3", 2), ("4.4", 2)])
 def test_since_4_3_the_first_assignment_has_epoch_2(kafka: str, first: int) -> None:
     """KAFKA-20268."""
-    desk = Desk(kafka=kafka)
+    desk = ConsumerGroupDriver(kafka=kafka)
     response = desk.join("a")
     assert (response.member_epoch, response.assignment) == (first, ALL)
     assert (desk.group.epoch, desk.group.target_epoch) == (first, first)
@@ -426,7 +426,7 @@ def test_since_4_3_members_that_join_within_a_second_get_one_assignment(
     kafka: str, config: dict[str, ConfigValue], *, waits: bool
 ) -> None:
     """KIP-1263: until then heartbeats are answered by the former target."""
-    desk = Desk(kafka=kafka, **config)
+    desk = ConsumerGroupDriver(kafka=kafka, **config)
     first = desk.join("a").member_epoch
     desk.now += SECOND - 1
     for number, member in enumerate(("b", "c"), 1):
@@ -445,7 +445,7 @@ def test_since_4_3_members_that_join_within_a_second_get_one_assignment(
 
 def test_while_an_assignment_waits_a_member_revokes_topics_that_it_left() -> None:
     """KAFKA-19431: it stays in its epoch, and nobody else gets these partitions before the next target."""
-    desk = Desk({"t": 2, "u": 2}, kafka="4.3")
+    desk = ConsumerGroupDriver({"t": 2, "u": 2}, kafka="4.3")
     desk.join("a", "t", "u")
     told = desk.beat("a", topics=("u",), owned=("t-0", "t-1", "u-0", "u-1"))
     assert (told.member_epoch, told.assignment) == (2, ("u-0", "u-1"))
@@ -461,7 +461,7 @@ def test_while_an_assignment_waits_a_member_revokes_topics_that_it_left() -> Non
 @pytest.mark.parametrize(("kafka", "epoch"), [("4.3", 2), ("4.4", 3)])
 def test_since_4_4_another_preferred_assignor_leads_to_another_assignment(kafka: str, epoch: int) -> None:
     """KAFKA-20434."""
-    desk = Desk(kafka=kafka)
+    desk = ConsumerGroupDriver(kafka=kafka)
     desk.join("a", assignor="uniform")
     desk.now += SECOND
     assert desk.beat("a", assignor="range").member_epoch == epoch
@@ -474,7 +474,7 @@ def test_since_4_4_an_empty_group_does_not_make_its_next_member_wait(
     kafka: str, target: int, assigned: tuple[str, ...]
 ) -> None:
     """KAFKA-20442."""
-    desk = Desk(kafka=kafka)
+    desk = ConsumerGroupDriver(kafka=kafka)
     desk.join("a")
     desk.leave("a")
     assert (state(desk), desk.group.epoch, desk.group.target_epoch) == ("Empty", 3, target)
@@ -490,7 +490,7 @@ def test_since_4_4_an_empty_group_does_not_make_its_next_member_wait(
 @pytest.mark.parametrize(("kafka", "error"), [("4.1", E.FENCED_MEMBER_EPOCH), ("4.2", E.NONE), ("4.4", E.NONE)])
 def test_up_to_4_1_a_known_member_cannot_join_again(kafka: str, error: KafkaError) -> None:
     """KAFKA-19233: but one whose first response was lost can, as its previous epoch is 0."""
-    desk = Desk(kafka=kafka)
+    desk = ConsumerGroupDriver(kafka=kafka)
     first = desk.join("a").member_epoch
     again = desk.join("a")
     assert (again.error, again.member_epoch, again.assignment) == (E.NONE, first, ALL)

@@ -195,7 +195,7 @@ def test_a_member_that_cannot_be_dropped_is_dropped_later() -> None:
     assert talk.group.members == {}
 
 
-def test_who_waits_when_the_coordinator_loses_its_partition_is_sent_elsewhere() -> None:
+def test_a_member_that_waits_when_the_coordinator_loses_its_partition_is_sent_elsewhere() -> None:
     talk = with_member()
     talk.cluster.pause(1)
     talk.cluster.pause(3)
@@ -231,7 +231,7 @@ def test_a_fenced_heartbeat_is_no_sign_of_life() -> None:
     assert talk.group.members == {}
 
 
-def test_who_does_not_give_up_what_it_should_is_dropped_after_its_rebalance_timeout() -> None:
+def test_a_member_that_does_not_give_up_what_it_should_is_dropped_after_its_rebalance_timeout() -> None:
     talk = started()
     talk.ask(OWNER, joining(rebalance_timeout_us=12 * SECOND))
     talk.ask(OWNER, joining("n"))
@@ -244,7 +244,7 @@ def test_who_does_not_give_up_what_it_should_is_dropped_after_its_rebalance_time
     assert talk.ask(OWNER, living(2, "n")).assignment == ("orders-0", "orders-1")
 
 
-def test_who_gives_it_up_in_time_is_not() -> None:
+def test_a_member_that_gives_it_up_in_time_is_not() -> None:
     talk = started()
     talk.ask(OWNER, joining(rebalance_timeout_us=12 * SECOND))
     talk.ask(OWNER, joining("n"))
@@ -329,7 +329,7 @@ def test_since_4_3_a_member_commits_with_every_epoch_in_which_it_had_the_partiti
     assert found == [E.NONE if kafka == "4.3" else E.ILLEGAL_GENERATION, E.ILLEGAL_GENERATION]
 
 
-def test_what_is_committed_is_told_to_members_of_today_and_to_who_is_none() -> None:
+def test_committed_offsets_are_returned_to_current_members_and_to_clients_outside_the_group() -> None:
     talk = with_member()
     talk.ask(OWNER, member_commit(1))
     asked = OffsetFetchRequest(0, "g", ("orders-0",))
@@ -421,7 +421,7 @@ def test_a_group_is_described_in_full() -> None:
     assert elsewhere.error == E.NOT_COORDINATOR
 
 
-def test_who_asks_for_classic_groups_is_told_of_no_other() -> None:
+def test_a_member_that_asks_for_classic_groups_learns_of_no_other() -> None:
     talk = with_member()
     (found,) = talk.ask(OWNER, DescribeGroupsRequest(0, ("g",), classic=True)).groups
     assert (found.error, found.state, found.members) == (E.NONE, "Dead", ())
@@ -429,7 +429,7 @@ def test_who_asks_for_classic_groups_is_told_of_no_other() -> None:
     assert len(talk.ask(OWNER, ListGroupsRequest(0, types=("classic", "Consumer"))).groups) == 1
 
 
-def test_a_commit_that_tells_its_version_needs_one_that_knows_of_epochs() -> None:
+def test_a_commit_that_reports_its_version_needs_one_that_knows_of_epochs() -> None:
     talk = with_member()
     told = [errors(talk.ask(OWNER, member_commit(1)._replace(version=version))) for version in (0, 8, 9)]
     assert told == [[E.NONE], [E.UNSUPPORTED_VERSION], [E.NONE]]
@@ -477,7 +477,7 @@ def test_a_coordinator_that_is_one_no_more_forgets_its_groups_and_the_next_reads
     assert (list(talk.cluster.coordinators[3].consumer_groups.groups), list(talk.host.groups)) == ([], ["g"])
 
 
-def test_who_leaves_for_now_is_waited_for_from_its_last_heartbeat_on() -> None:
+def test_a_member_that_leaves_for_now_is_waited_for_from_its_last_heartbeat_on() -> None:
     talk = started()
     talk.ask(OWNER, joining(group_instance_id="i"))
     talk.run(30)

@@ -15,7 +15,7 @@ from cluster_model.protocol.versions import Profile
 A, B, C, D = "t-0", "t-1", "t-2", "t-10"
 
 
-def test_who_is_at_the_target_epoch_stays_as_it_is() -> None:
+def test_a_member_that_is_at_the_target_epoch_stays_as_it_is() -> None:
     current = CurrentValue(5, 4, STABLE, (A, B), ())
     assert reconcile(current, 5, (C,), (), {}) is current
 

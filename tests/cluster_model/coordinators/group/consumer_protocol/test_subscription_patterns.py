@@ -9,7 +9,7 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     compiles,
 )
 from cluster_model.protocol.errors import KafkaError
-from tests.cluster_model.coordinators.group.consumer_protocol.desks import Desk
+from tests.cluster_model.coordinators.group.consumer_protocol.desks import ConsumerGroupDriver
 
 
 def prefix(pattern: str) -> PatternMatcher:
@@ -31,7 +31,7 @@ def test_what_does_not_compile_is_refused_with_a_reason(pattern: str) -> None:
 
 
 def test_the_coordinator_goes_by_what_it_was_given() -> None:
-    desk = Desk({"t": 1, "topic": 1, "u": 1, "__consumer_offsets": 1}, prefix)
+    desk = ConsumerGroupDriver({"t": 1, "topic": 1, "u": 1, "__consumer_offsets": 1}, prefix)
     assert desk.join("m", topics=(), pattern="t!", version=1).error == KafkaError.INVALID_REGULAR_EXPRESSION
     desk.join("m", topics=(), pattern="t", version=1)
     assert desk.owned["m"] == ("t-0", "topic-0")
