@@ -223,7 +223,7 @@ def test_since_4_1_a_candidate_that_lost_waits_out_its_election_timeout() -> Non
     for voter in (A, B):
         member.count(voter, SECOND // 2, granted=False)
     assert member.election is not None
-    assert (member..is_rejected, member.election.backing_off, member.due_at) == (True, False, 3 * SECOND // 2)
+    assert (member.election.is_rejected, member.election.backing_off, member.due_at) == (True, False, 3 * SECOND // 2)
     assert poll(member, member.due_at - 1) == []
     assert [message.pre_vote for _voter, message in poll(member, member.due_at)] == [True, True]
     assert (member.role, member.epoch) == (Role.PROSPECTIVE, 6)
