@@ -253,6 +253,8 @@ AREAS: Final = (
         modes="kraft",
         left_out=(
             "A metadata.version below that of the release; feature upgrades at run time.",
+            "Brokers of 3.9 and 4.0 repeat heartbeats as 3.9.1 and 4.0.0 do, with a growing backoff (KAFKA-19294).",
+            "Cordoned log directories (KIP-1066); adding controllers (KIP-1186) and removing dead ones (KIP-1312).",
             "Delegation tokens, ACLs, SCRAM records.",
         ),
     ),
@@ -268,7 +270,11 @@ AREAS: Final = (
         ("check_quorum", "pre_vote", "quorum_hw_push", "election_waits_out"),
         since="3.3",
         modes="kraft",
-        left_out=("Snapshots (KIP-630): the metadata log is never truncated.", "Changes of the voter set (KIP-853)."),
+        left_out=(
+            "Snapshots (KIP-630): the metadata log is never truncated.",
+            "Changes of the voter set (KIP-853).",
+            "A candidate of 4.0 that lost stands again without a pre-vote round; Kafka's asks for pre-votes first.",
+        ),
     ),
     Area(
         "ISR changes and elections",
