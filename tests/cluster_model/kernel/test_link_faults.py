@@ -95,9 +95,7 @@ def open_connection(cluster_state: ThreeNodes, one: int = A, other: int = B) -> 
 # --- throughput -----------------------------------------------------------------------------------------------------
 
 
-def test_a_message_takes_its_bytes_on_top_of_the_latency_and_queues_behind_the_one_before(
-    cluster_state: ThreeNodes,
-) -> None:
+def test_a_message_queues_for_the_time_of_its_bytes_before_the_latency(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, A, B, 1, rate=10_000)
     for name in "abc":
         cluster_state.send(A, B, Request(name, 500))
@@ -283,9 +281,7 @@ def test_a_process_that_closes_a_doomed_connection_itself_has_a_new_one(cluster_
     assert len(got(cluster_state, A)) == 1
 
 
-def test_draws_of_losses_are_of_a_stream_of_their_own_and_only_while_something_is_lost(
-    cluster_state: ThreeNodes,
-) -> None:
+def test_losses_have_a_random_stream_of_their_own_only_while_there_are_any(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, Request("x"))
     assert cluster_state.network.link_faults.save()[-1] == ()
     shape(cluster_state, A, B, 1, loss=1)
@@ -352,9 +348,7 @@ def test_an_answer_that_comes_twice_makes_its_receiver_close_the_connection(clus
     assert got(cluster_state, A)[2:] == got(cluster_state, B) == [(SECOND + LATENCY + 1, "reset")]
 
 
-def test_a_paused_receiver_closes_the_connection_when_it_continues_and_a_new_life_does_not(
-    cluster_state: ThreeNodes,
-) -> None:
+def test_a_paused_receiver_closes_the_connection_once_it_runs_its_successor_does_not(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, repeats=ALL)
     cluster_state.send(B, A, StrictResponse("answer"))
@@ -384,7 +378,7 @@ def test_a_process_that_knows_what_to_do_with_a_second_answer_gets_it(cluster_st
 # --- resets ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_reset_ends_what_is_on_its_way_and_reports_both_ends_once(cluster_state: ThreeNodes) -> None:
+def test_a_reset_drops_messages_in_flight_and_notifies_both_ends_once(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     exchange = cluster_state.network.exchange(A, B, 0)
     cluster_state.send(A, B, Request("there"))

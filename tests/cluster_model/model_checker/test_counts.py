@@ -52,7 +52,7 @@ def test_one_replica_alone_has_states_that_can_be_counted_by_hand() -> None:
     assert (module.distinct, module.depth) == (6, 4)
 
 
-def test_it_ends_where_it_is_instructed_to_and_says_what_is_left() -> None:
+def test_a_search_ends_at_its_limit_and_reports_what_is_left() -> None:
     moves = Transitions(Profile.of("4.1"), ExplorationBounds(), as_module=True)
     seen = StateSpaceSearch(moves).run(most=1_000)
     assert not seen.whole

@@ -312,7 +312,7 @@ def test_a_deleted_partition_is_missed_by_nobody_and_begins_anew_under_the_same_
 
 
 @pytest.mark.parametrize(("ended", "back"), [("node_down", "node_up"), ("node_paused", "node_resumed")])
-def test_who_is_started_again_leads_nothing_until_it_is_instructed_to(ended: str, back: str) -> None:
+def test_a_restarted_broker_leads_nothing_until_metadata_says_so(ended: str, back: str) -> None:
     detail = {"detail": "crash"} if ended == "node_down" else {}
     rows = numbered([
         event("became_leader", 1, partition="orders-0", broker=1, leader_epoch=0),

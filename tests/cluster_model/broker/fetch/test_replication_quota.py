@@ -295,7 +295,7 @@ def test_a_throttled_run_is_the_same_run_in_any_slices_and_from_a_keyframe(side:
     assert one.digest() == other.digest()
 
 
-def test_a_follower_takes_no_more_of_a_partition_at_a_time_than_it_is_instructed_to() -> None:
+def test_a_follower_fetches_at_most_its_maximum_of_a_partition_at_a_time() -> None:
     found = cluster("")
     found.run(found.now_us + SECOND)
     started = found.cluster_state.replica("held-0", 3).log.leo

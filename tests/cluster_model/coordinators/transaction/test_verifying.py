@@ -78,7 +78,7 @@ def test_a_producer_that_has_been_fenced_at_the_coordinator_is_fenced_at_every_l
     assert producer.write(partition) is E.INVALID_PRODUCER_EPOCH
 
 
-def test_while_the_coordinator_is_busy_or_away_the_producer_is_instructed_to_try_again() -> None:
+def test_while_the_coordinator_is_busy_or_unreachable_the_producer_gets_a_retriable_error() -> None:
     talk, producer = begun("3.9")
     producer.add("orders-0")
     producer.write("orders-0")

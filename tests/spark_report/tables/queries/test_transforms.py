@@ -114,9 +114,7 @@ class TestAvailability:
         found = told(availability.partition_unavailability(events(rows), ends(one=(99, 6))), "began_us", "ended_us")
         assert found == [(10, 14), (30, 37)]
 
-    def test_who_is_started_again_leads_nothing_until_it_is_instructed_to(
-        self, events: MakeFrame, ends: MakeFrame
-    ) -> None:
+    def test_a_restarted_broker_leads_nothing_until_metadata_says_so(self, events: MakeFrame, ends: MakeFrame) -> None:
         rows = [
             event("became_leader", 1, partition="p-0", broker=1, leader_epoch=3),
             event("became_leader", 1, partition="p-1", broker=2, leader_epoch=3),

@@ -38,7 +38,7 @@ def test_a_span_has_its_ends_whichever_was_chosen_first():
     ("span_us", "told"),
     [(1_550_000, "1.55s"), (100, "0.0001s"), (0, "0s"), (1_100_001, "1.1s"), (185_250_000, "3m5.25s")],
 )
-def test_its_length_is_instructed_to_the_millisecond(span_us, told):
+def test_the_length_is_shown_to_the_millisecond(span_us, told):
     assert minutes_and_seconds(span_us) == told
 
 
