@@ -163,7 +163,7 @@ class RollingRestart(OperationBehaviour):
             context.cluster.restart(broker)
         context.progress(job, f"broker {broker} is starting")
         if job.params["wait"] == "isr":
-            job.stage = "look"
+            job.stage = "check isr"
             context.schedule(job, POLL_US)
         else:
             self._rest(context, job)
