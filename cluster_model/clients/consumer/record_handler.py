@@ -70,7 +70,7 @@ class DeadLetterProducer(DrivenProducer):
         self._acked_before = self.acked
         self._hand_over(1, self._port.now)
 
-    def _report_outcome(self) -> None:
+    def _proceed(self) -> None:
         """Report the outcome of the record once it has one."""
         if self._sending and not self._held and not self._accumulator.incomplete:
             self._sending = False
