@@ -41,7 +41,7 @@ class MutedConnection:
         return (self.number, self.request, self.pending, tuple(self.unread))
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "MutedConnection":
+    def from_saved(cls, saved: tuple[Any, ...]) -> "MutedConnection":
         """Return a connection with the state returned by :meth:`save`."""
         number, request, pending, unread = saved
         connection = cls(number, request)
@@ -150,8 +150,8 @@ class MutedConnections:
         """Restore the state returned by :meth:`save`."""
         muted, closed, readable = saved
         self.muted.clear()
-        self.muted.update((source, MutedConnection.loaded(state)) for source, state in muted)
-        self._closed = {key: MutedConnection.loaded(state) for key, state in closed}
+        self.muted.update((source, MutedConnection.from_saved(state)) for source, state in muted)
+        self._closed = {key: MutedConnection.from_saved(state) for key, state in closed}
         self.readable[:] = readable
 
 

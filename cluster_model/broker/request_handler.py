@@ -338,6 +338,8 @@ class RequestHandler:
         """Handle a follower's fetch; idle partitions of its session need no response."""
         now = self._port.clock.now
         session = self._session_for(request)
+        if session is None:
+            return
         dirty = session.dirty
         if not dirty:
             session.arrive(now)
@@ -392,15 +394,20 @@ class RequestHandler:
             answers.append(data or caught_up_answer(self._replicas[requested.partition], requested, old_hw))
         return answers
 
-    def _session_for(self, request: FetchRequest) -> FetchSession:
-        """Return the follower's session, updated with the changes in this request."""
+    def _session_for(self, request: FetchRequest) -> FetchSession | None:
+        """Return the follower's session, updated with the changes in this request; None for an outdated request."""
         sessions = self._purgatory.sessions
         source = (request.replica, request.fetcher)
         session = sessions.of(source)
+        if session is not None and session.is_outdated(request):
+            return None
         if session is None or not request.incremental:
             if session is not None:
                 self._wake_all(request.replica, session)
-            return sessions.open(source, request.partitions)
+            lowest = 0 if session is None else session.lowest_id
+            session = sessions.open(source, request.partitions)
+            session.lowest_id = self._cache.next_id(self._port.incarnation) if request.session_epoch == FULL else lowest
+            return session
         for changed in request.partitions:
             slot = session.slot_of[changed.partition]
             session.partitions[slot] = changed

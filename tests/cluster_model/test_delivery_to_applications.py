@@ -137,7 +137,7 @@ def test_without_commits_everything_is_delivered_again() -> None:
 
 @pytest.mark.parametrize(("commit", "goes_back"), [("async", False), ("async_retry", True)])
 def test_commits_that_an_application_repeats_take_the_offset_back(commit: str, goes_back: bool) -> None:
-    story = Story(commit, 5_000).until(15.004)  # with commits under way
+    story = Story(commit, 5_000).until(15.008)  # with commits under way
     cluster = story.cluster
     cluster.crash(cluster.query.leader("__consumer_offsets-0"))
     highest = found = cluster.query.committed("g", "t-0")

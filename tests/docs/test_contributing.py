@@ -156,6 +156,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for room in ROOMS:
         shutil.copytree(ROOT / room, here / room, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "docs", here / "docs", ignore=shutil.ignore_patterns("__pycache__", "media", "*.md"))
+    left_out = shutil.ignore_patterns("__pycache__", "vectors", "java")
+    shutil.copytree(ROOT / "tests" / "real_kafka", here / "tests" / "real_kafka", ignore=left_out)
     for path, text in FILES:
         with (here / path).open("a", encoding="utf-8") as file:  # at the end of a module that exists
             file.write(text)

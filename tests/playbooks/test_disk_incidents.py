@@ -41,17 +41,17 @@ def test_acks_all_is_as_slow_as_a_followers_disk_until_the_isr_is_rid_of_it(seed
     incident = Acknowledged("slow-disk", seed)
     incident.finish()
     assert incident.percentile("careful", 99, 2, 10) < 10
-    # A record waits for the write that is under way, then for its own; each takes 250 ms, and 10 to 30 for its bytes.
-    # Now and then one of the thread that fetches from the other broker, or of the broker's own logs, is between them.
-    assert 250 < incident.percentile("careful", 1, 12, 25) < 300
-    assert 400 < incident.percentile("careful", 50, 12, 25) < 480
-    assert 500 < incident.percentile("careful", 99, 12, 25) < 820
+    # A request waits for the write that is under way, then for its own; each takes 250 ms, and 10 to 30 for its bytes.
+    # The leader handles one request of the producer at a time: a record waits for up to five others.
+    assert 1_500 < incident.percentile("careful", 1, 12, 25) < 2_000
+    assert 2_500 < incident.percentile("careful", 50, 12, 25) < 3_500
+    assert incident.percentile("careful", 99, 12, 25) < 4_500
     assert incident.percentile("careful", 99, 27, 30) < 10
     shrunk = incident.second_of("isr_changed", partition="orders-0")
     # Writes grow with what has gathered meanwhile, until one takes longer than the lag time.
     assert 40 < shrunk < 50
     assert 5_000 < incident.percentile("careful", 50, 32, int(shrunk) + 1) < 10_000
-    assert 10_000 < incident.percentile("careful", 99, 32, int(shrunk) + 1) < 13_000
+    assert 15_000 < incident.percentile("careful", 99, 32, int(shrunk) + 1) < 20_000
     assert incident.percentile("careful", 99, int(shrunk) + 2, 75) < 10
     assert [event.isr for event in incident.of("isr_changed", partition="orders-0")] == [(1, 2), (1, 2, 3)]
     for since, until in ((2, 10), (12, 25), (32, int(shrunk)), (int(shrunk) + 2, 75)):

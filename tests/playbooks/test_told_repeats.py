@@ -105,6 +105,6 @@ def test_without_late_responses_a_connection_has_at_most_one_batch_without_a_res
     assert finished(OVER_TWO_CONNECTIONS.replace(SLOW_RESPONSES, "")).findings == ()
 
 
-def test_six_later_batches_would_not_be_five(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duplicates, "REMEMBERED", 6)
+def test_fewer_later_batches_than_a_leader_remembers_are_another_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duplicates, "REMEMBERED", 100)
     assert FORGOTTEN_STATE in {each.cause for each in finished(OVER_TWO_CONNECTIONS).findings}

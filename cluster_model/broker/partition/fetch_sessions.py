@@ -126,9 +126,16 @@ class SessionCache:
             return 0
         self._started += 1
         # Kafka's id is random. It must differ from those of former incarnations of this process.
-        session_id = (incarnation << 32) + self._started
+        session_id = self._id(incarnation)
         self._sessions[session_id] = CachedSession(session_id, now, size, privileged=privileged)
         return session_id
+
+    def _id(self, incarnation: int) -> int:
+        return (incarnation << 32) + self._started
+
+    def next_id(self, incarnation: int) -> int:
+        """Return the lowest id that the next session can have."""
+        return self._id(incarnation) + 1
 
     def _evict(self, now: int, newcomer: tuple[bool, int, int]) -> bool:
         """Evict a session if one may be evicted (``FetchSessionCache.tryEvict``)."""
@@ -177,8 +184,8 @@ class FetchSession:
     """A fetcher's incremental fetch at the leader; ``delayed_request`` may be None."""
 
     __slots__ = (
-        "_armed", "_arrived", "_cache", "_session_id", "delayed_request", "dirty", "exchange", "partitions", "serial",
-        "slot_of", "source",
+        "_armed", "_arrived", "_cache", "_session_id", "delayed_request", "dirty", "exchange", "lowest_id",
+        "partitions", "serial", "slot_of", "source",
     )  # fmt: skip
 
     def __init__(
@@ -199,6 +206,8 @@ class FetchSession:
         self._cache = cache
         self._session_id = 0
         """Session id of the fetch that the exchange skips in idle cycles."""
+        self.lowest_id = 0
+        """Lowest id that this session can have: fetches with a lower one are of a closed connection."""
         self._arrived = -1
         self._armed = False
         """Whether a timer for the deadline is set."""
@@ -207,6 +216,15 @@ class FetchSession:
     def arrived(self) -> int:
         """Time of the last fetch's arrival."""
         return max(self._arrived, self.exchange.arrived)
+
+    def is_outdated(self, request: FetchRequest) -> bool:
+        """Whether a fetch was sent on an earlier connection: nobody waits for its response any more.
+
+        Kafka handles it in the session that it names, and its response fails.
+        """
+        if request.session_epoch > FULL and request.session_id < self.lowest_id:
+            return True
+        return request.incremental and any(each.partition not in self.slot_of for each in request.partitions)
 
     def account_skipped(self, request: FetchRequest, arrived: int) -> None:
         """Account for skipped fetches: this one arrived last."""
@@ -295,21 +313,17 @@ class FetchSession:
         """Return all state; the exchange saves whether it is idle."""
         return (
             self.source, self.serial, tuple(self.partitions), tuple(self.dirty), self._arrived, self._armed,
-            self.delayed_request, self._session_id, self.exchange.asleep,
+            self.delayed_request, self._session_id, self.exchange.asleep, self.lowest_id,
         )  # fmt: skip
 
     @classmethod
     def from_saved(cls, saved: tuple[Any, ...], exchange: LongPoll, cache: SessionCache) -> "FetchSession":
         """Return a session with the state returned by :meth:`save`."""
-        source, serial, asked, dirty, arrived, armed, delayed_request, session_id, asleep = saved
+        source, serial, asked, dirty, arrived, armed, delayed_request, session_id, asleep, lowest_id = saved
         session = cls(source, serial, asked, exchange, cache)
         session.dirty = dict.fromkeys(dirty)
-        session._arrived, session._armed, session.delayed_request, session._session_id = (
-            arrived,
-            armed,
-            delayed_request,
-            session_id,
-        )
+        session._arrived, session._armed, session.lowest_id = arrived, armed, lowest_id
+        session.delayed_request, session._session_id = delayed_request, session_id
         if asleep:
             exchange.answering = session
         return session

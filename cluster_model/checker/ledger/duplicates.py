@@ -13,6 +13,7 @@ from cluster_model.checker.history.fault_history import FaultHistory, FaultRecor
 from cluster_model.log.batch_store import EpochBranch
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.observation.cluster_state import ClusterState
+from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Appended, ProduceRefused
 from cluster_model.protocol.records import Batch
 from cluster_model.util.ranges import Range, length, subtract
@@ -253,6 +254,8 @@ TIMES_KEPT: Final = 32
 """Number of first times of one run that are kept, and of last ones."""
 RECENT_FAULT_US: Final = 1_000_000
 """How long before an error, in microseconds, its fault may have ended: a paused broker rejects when it resumes."""
+_CLOSED: Final = (KafkaError.REQUEST_TIMED_OUT.name, KafkaError.NETWORK_EXCEPTION.name)
+"""Errors of requests whose connection the client has closed."""
 REPEATS_KEPT: Final = 512
 """Number of runs of duplicated or reordered appends kept per client and partition."""
 
@@ -301,12 +304,17 @@ class LateAppends(NamedTuple):
     """Errors common to all of them, in order; empty if no attempt failed."""
 
     def refused_between(self, first_us: int, again_us: int) -> FailedAttempt | None:
-        """Return the failure of the attempt that first wrote the records, before a second write; None if unknown."""
+        """Return the failure of the attempt that first wrote the records, before a second write; None if unknown.
+
+        A broker may read a request after its client has closed the connection: such an attempt failed before the first
+        write.
+        """
         for each in self.failures:
             for failed_us in each.times:
                 if first_us <= failed_us <= again_us:
                     return FailedAttempt(failed_us, each.broker, each.error, each.fault_record)
-        return None
+        earlier = self.last_refusal(first_us)
+        return earlier if earlier is not None and earlier.error in _CLOSED else None
 
     def last_refusal(self, again_us: int) -> FailedAttempt | None:
         """Return the last failure before records were written again at a time; None if no attempt failed."""

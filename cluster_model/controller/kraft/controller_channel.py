@@ -22,7 +22,7 @@ RECONNECT_US: Final = 50_000
 """Pause before a retry (``reconnect.backoff.ms``)."""
 
 
-class QueuedRequest(NamedTuple):
+class ControllerQueueItem(NamedTuple):
     """A waiting request, and the time at which it was queued first in µs (``NodeToControllerQueueItem``)."""
 
     request: Any
@@ -52,7 +52,7 @@ class ControllerChannel:
         self._log = log
         self._timeout_us = timeout_us
         self._timer = DeadlineTimer(port, name)
-        self._queue: list[QueuedRequest] = []
+        self._queue: list[ControllerQueueItem] = []
         self._ready_at = 0
         self.in_flight: RequestInFlight | None = None
 
@@ -63,7 +63,7 @@ class ControllerChannel:
 
     def send(self, request: Any) -> None:
         """Queue a request; its ``correlation_id`` is unique in this channel."""
-        self._queue.append(QueuedRequest(request, self._port.now))
+        self._queue.append(ControllerQueueItem(request, self._port.now))
         self._send_ready()
 
     def _send_ready(self) -> None:
@@ -99,7 +99,7 @@ class ControllerChannel:
         return flying.request
 
     def _retry(self, flying: RequestInFlight) -> None:
-        self._queue.insert(0, QueuedRequest(flying.request, flying.created_at))
+        self._queue.insert(0, ControllerQueueItem(flying.request, flying.created_at))
         self._ready_at = self._port.now + RECONNECT_US
         self._send_ready()
 

@@ -49,8 +49,8 @@ class TransactionVerifier:
     """Writes of one broker that wait for their verification."""
 
     __slots__ = (
-        "_checks_epoch", "_correlation", "_guard", "_guards", "_hosted", "_local", "_partitions", "_port", "_questions",
-        "_resume", "_timeout_us", "_timer", "_v2",
+        "_checks_epoch", "_correlation", "_guard", "_guards", "_hosted", "_local", "_lowest", "_partitions", "_port",
+        "_questions", "_resume", "_timeout_us", "_timer", "_v2",
     )  # fmt: skip
 
     def __init__(
@@ -81,6 +81,8 @@ class TransactionVerifier:
         self._questions: dict[int, _Question] = {}
         self._guards: dict[tuple[str, int], int] = {}
         """(partition, producer id) → verification in progress; a marker ends it (``VerificationGuard``)."""
+        self._lowest: dict[tuple[str, int], tuple[int, int]] = {}
+        """(partition, producer id) → producer epoch and lowest sequence of the writes to be verified."""
         self._guard = 0
         self._correlation = 0
         self._timer = DeadlineTimer(port, LIVENESS)
@@ -96,6 +98,8 @@ class TransactionVerifier:
         if key not in self._guards:
             self._guard += 1
             self._guards[key] = self._guard
+        if isinstance(write, ProduceRequest):
+            self._note_sequence(key, write)
         self._correlation += 1
         number = self._correlation
         state = self._hosted.states.get(
@@ -117,6 +121,17 @@ class TransactionVerifier:
             self._timer.arm(deadline)
             self._port.send(broker, question)
         return True
+
+    def _note_sequence(self, key: tuple[str, int], write: ProduceRequest) -> None:
+        """Remember the lowest sequence that waits for verification (``VerificationStateEntry``, KAFKA-15653)."""
+        epoch, lowest = self._lowest.get(key, (-1, -1))
+        if write.producer_epoch > epoch or (write.producer_epoch == epoch and write.sequence < lowest):
+            self._lowest[key] = (write.producer_epoch, write.sequence)
+
+    def _skips(self, key: tuple[str, int], write: Write) -> bool:
+        """Whether an earlier write of the producer has not been verified yet, so that this one is out of order."""
+        epoch, lowest = self._lowest.get(key, (-1, -1))
+        return isinstance(write, ProduceRequest) and write.producer_epoch == epoch and write.sequence > lowest
 
     def _adds(self, write: Write) -> bool:
         first = FIRST_IMPLICIT if isinstance(write, ProduceRequest) else FIRST_BUMPING
@@ -141,8 +156,13 @@ class TransactionVerifier:
             if not guarded and not self._hosted.is_open(partition, write.producer_id, write.producer_epoch):
                 is_fenced = self._is_fenced(partition, write)
                 error = KafkaError.INVALID_PRODUCER_EPOCH if is_fenced else KafkaError.INVALID_TXN_STATE
+        key = (partition, write.producer_id)
+        if not error and self._skips(key, write):
+            error = KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
         if not error:
-            self._guards.pop((partition, write.producer_id), None)
+            self._guards.pop(key, None)
+            if isinstance(write, ProduceRequest):
+                self._lowest.pop(key, None)
         self._resume(question.source, write, error)
 
     def _is_fenced(self, partition: str, write: Write) -> bool:
@@ -153,6 +173,7 @@ class TransactionVerifier:
     def marked(self, partition: str, producer_id: int) -> None:
         """End verifications before a marker is written: their results do not apply after it."""
         self._guards.pop((partition, producer_id), None)
+        self._lowest.pop((partition, producer_id), None)
 
     def on_disconnect(self, peer: int) -> None:
         """The connection to ``peer`` broke: verifications in flight to it fail."""
@@ -175,19 +196,20 @@ class TransactionVerifier:
         """The process died."""
         self._questions.clear()
         self._guards.clear()
+        self._lowest.clear()
         self._timer.forget()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, for a snapshot."""
         return (
             tuple(self._questions.items()), tuple(self._guards.items()), self._guard, self._correlation,
-            self._timer.save(),
+            self._timer.save(), tuple(self._lowest.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        questions, guards, self._guard, self._correlation, timer = saved
-        self._questions, self._guards = dict(questions), dict(guards)
+        questions, guards, self._guard, self._correlation, timer, lowest = saved
+        self._questions, self._guards, self._lowest = dict(questions), dict(guards), dict(lowest)
         self._timer.load(timer)
 
 

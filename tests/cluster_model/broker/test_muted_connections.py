@@ -5,9 +5,10 @@ from types import SimpleNamespace
 import pytest
 
 from cluster_model.broker.muted_connections import MutedConnections
+from cluster_model.broker.partition.fetch_sessions import FetchSession, SessionCache
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import Event
-from cluster_model.protocol.messages import Message, MetadataRequest, ProduceRequest
+from cluster_model.protocol.messages import FetchPartition, FetchRequest, Message, MetadataRequest, ProduceRequest
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.desk import MS, SECOND
@@ -195,3 +196,17 @@ def test_state_survives_a_snapshot() -> None:
     other.respond()
     other.respond(1)
     assert other.handled == [12, 2]
+
+
+# --- requests of closed connections ----------------------------------------------------------------------------------
+
+
+def test_a_fetch_that_arrives_after_its_thread_has_a_new_session_is_ignored() -> None:
+    fetched = (FetchPartition("t-0", 0, 0, 0),)
+    session = FetchSession((2, 0), 1, fetched, None, SessionCache(10))  # type: ignore[arg-type]
+    session.lowest_id = 5
+    late = FetchRequest(1, 2, -1, 0, 0, fetched, session_id=3, session_epoch=7, incremental=True)
+    assert session.is_outdated(late)
+    assert not session.is_outdated(late._replace(session_id=5))
+    assert session.is_outdated(late._replace(session_id=5, partitions=(FetchPartition("t-1", 0, 0, 0),)))
+    assert not session.is_outdated(late._replace(session_id=0, session_epoch=0, incremental=False))

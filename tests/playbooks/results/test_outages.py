@@ -136,7 +136,7 @@ CASES = {
 @pytest.mark.parametrize(
     ("case", "kafka", "checkout", "other"),
     [
-        ("silence", "3.9", (3, 28.2), (3, 28.2)),
+        ("silence", "3.9", (3, 28.4), (3, 28.4)),
         ("a client that dies", "3.9", (5, 7), (5, 13.3)),
         ("a leader that starts again", "3.9", (10, 18.55), (10, 19.1)),
         ("a leader that starts again", "2.8", (10, 26.2), (10, 26.2)),

@@ -254,11 +254,11 @@ def test_what_landed_is_followed(tmp_path: Path) -> None:
     parts = tmp_path / "c" / PARTS
     parts.mkdir()
     landed = FinishedRuns(parts, RunSet(4), stop_on="error:*")
-    landed.look()
+    landed.read_new_files()
     assert (landed.done.count, landed.first_hit) == (0, 0)
     pq.write_table(pa.Table.from_batches([batch_of(rows[1:])]), parts / "b.parquet")
-    landed.look()
-    landed.look()
+    landed.read_new_files()
+    landed.read_new_files()
     assert landed.done.count == 3
     landed.take(rows)
     assert landed.done.count == 4

@@ -348,12 +348,12 @@ def test_a_saved_partitioner_continues_the_same(
     assert all(0 <= partition < 5 for partition in run(placement, waiting, steps))
     saved, position = placement.partitioner.save(), draws.position
     queues = {partition: [list(batch) for batch in queue] for partition, queue in waiting.queues.items()}
-    available = waiting.available
+    available, checked = waiting.available, waiting.checked
     first = run(placement, waiting, more)
     draws.position = position
     again = RecordPlacement(partitioner_of(release(version), config, draws))
     again.partitioner.load(saved)
-    waiting.queues, waiting.available = queues, available
+    waiting.queues, waiting.available, waiting.checked = queues, available, checked
     assert run(again, waiting, more) == first
 
 

@@ -239,3 +239,17 @@ def test_a_keyframe_while_a_question_is_under_way_continues_as_it_did(ahead_ms: 
     talk.run(ahead_ms / 1_000)
     assert comes_out_again(talk.cluster, lambda cluster: cluster.run(talk.cluster.now_us + 2_000_000))
     assert talk.hw("orders-1") == 1
+
+
+@pytest.mark.parametrize("kafka", ["3.9", "4.1"])
+def test_a_batch_after_one_that_is_not_verified_yet_is_out_of_order(kafka: str) -> None:
+    """The leader remembers the lowest sequence that waits for verification (KAFKA-15653)."""
+    talk, producer = begun(kafka)
+    first = producer.batch("orders-0", version=9)
+    second = first._replace(sequence=1)
+    leader = talk.cluster.query.leader("orders-0")
+    assert producer.ask(leader, first).error == E.INVALID_TXN_STATE
+    producer.add("orders-0")
+    assert producer.ask(leader, second).error == E.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert producer.ask(leader, first).error == E.NONE
+    assert producer.ask(leader, second).error == E.NONE
