@@ -125,13 +125,16 @@ class TransactionVerifier:
     def _note_sequence(self, key: tuple[str, int], write: ProduceRequest) -> None:
         """Remember the lowest sequence that waits for verification (``VerificationStateEntry``, KAFKA-15653)."""
         epoch, lowest = self._lowest.get(key, (-1, -1))
-        if write.producer_epoch > epoch or (write.producer_epoch == epoch and write.sequence < lowest):
-            self._lowest[key] = (write.producer_epoch, write.sequence)
+        sequence = write.sequence - write.origin
+        if write.producer_epoch > epoch or (write.producer_epoch == epoch and sequence < lowest):
+            self._lowest[key] = (write.producer_epoch, sequence)
 
     def _skips(self, key: tuple[str, int], write: Write) -> bool:
         """Whether an earlier write of the producer has not been verified yet, so that this one is out of order."""
         epoch, lowest = self._lowest.get(key, (-1, -1))
-        return isinstance(write, ProduceRequest) and write.producer_epoch == epoch and write.sequence > lowest
+        if not isinstance(write, ProduceRequest) or write.producer_epoch != epoch:
+            return False
+        return write.sequence - write.origin > lowest
 
     def _adds(self, write: Write) -> bool:
         first = FIRST_IMPLICIT if isinstance(write, ProduceRequest) else FIRST_BUMPING
