@@ -8,6 +8,7 @@ import base64
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -122,8 +123,12 @@ class RealCluster:
         self.router.start()
         self.report(f"formatting {len(self.servers)} servers of Kafka {self.release}")
         config = server_config(self.spec)
-        for server in self.servers.values():
+
+        def format_storage(server: ServerProcess) -> None:
             server.format(self._server_properties(server, config), self.cluster_id, features(self.spec))
+
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(format_storage, self.servers.values()))
         self.report("starting servers and clients")
         for process in (*self.servers.values(), *self.clients.values()):
             process.start()

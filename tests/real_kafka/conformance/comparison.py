@@ -161,7 +161,8 @@ def _durations(real: Observed, bounds: Bounds) -> Iterator[Difference]:
     for at, broker, reason in real.fenced:
         if reason == TIMED_OUT:
             took = _since_stop(real, broker, at)
-            most = 3 * bounds.session_ms if real.controllers else bounds.session_ms * 3 // 2
+            # A new active controller waits for a whole session, from when its own process has started again.
+            most = 4 * bounds.session_ms if real.controllers else bounds.session_ms * 3 // 2
             yield from _within(f"broker {broker} fenced", took, bounds.session_ms - HEARTBEAT_MS, most)
     for name, partition in real.partitions.items():
         before: set[int] = set()

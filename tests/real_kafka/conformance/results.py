@@ -142,15 +142,14 @@ outcomes (`python -m docs.generate conformance`).
   members, committed offsets, and records read twice or skipped. A real run must have an outcome that the model has with
   one of {SEEDS} seeds, or of {MOST_SEEDS} if those have another one. If all seeds agree, it must have theirs.
 - **Durations** must be within the bounds that settings give. A broker is fenced between `broker.session.timeout.ms` and
-  1.5 times that after its last heartbeat. A replica leaves the ISR between `replica.lag.time.max.ms` and 1.5 times that
-  after its last fetch. 4 s are added, since all servers shared two cores.
+  1.5 times that after its last heartbeat, or 4 times if controllers were down as well. A replica leaves the ISR between
+  `replica.lag.time.max.ms` and 1.5 times that after its last fetch. 4 s are added, since all servers shared two cores.
 - **Not compared**: throughput, latency, numbers of records in flight, the order in which replicas that return together
   rejoin the ISR, and the internal topics.
 
 No scenario has a power loss or a slow disk: a process that is killed keeps its page cache, and disks cannot be slowed
 down here. The real clusters had heaps of 384 MB and small thread pools, and one controller unless a scenario is about
-the quorum. `make test` compares the recorded outcomes with the model,
-without Java.
+the quorum. `make test` compares the recorded outcomes with the model, without Java.
 """
 
 

@@ -75,6 +75,15 @@ def test_durations_have_bounds() -> None:
     assert found(shrunk, shrunk) == []
 
 
+def test_a_broker_is_fenced_later_if_controllers_were_down_as_well() -> None:
+    late = crashed("real", fenced_ms=12_000 + 4 * 9_000)
+    assert found(late, late) == [("broker 1 fenced", WITHIN)]
+    late.controllers = 1
+    assert found(late, late) == []
+    late.fenced[0][0] += 4_001
+    assert found(late, late) == [("broker 1 fenced", WITHIN)]
+
+
 def test_replicas_that_return_together_may_rejoin_in_any_order() -> None:
     real, model = crashed("real"), crashed("model")
     real.partitions["orders-0"].isrs = [[1, [1], [], False], [2, [1, 2], [], True], [3, [1, 2, 3], [], True]]
