@@ -396,12 +396,12 @@ class Link:
         if self.cuts:
             return
         self.update_ready()
-        seen: dict[ConnectionKey, None] = {}
+        oldest: dict[ConnectionKey, int] = {}
         for message in self.held:
-            if message.connection not in seen:
-                seen[message.connection] = None
-                at = next_retransmission(message.sent_at, kernel.now)
-                kernel.schedule(at, RETRANSMIT, self.target.id, (self.source.id, message.connection))
+            oldest.setdefault(message.connection, message.sent_at)
+        for connection, sent_at in oldest.items():
+            at = next_retransmission(sent_at, kernel.now)
+            kernel.schedule(at, RETRANSMIT, self.target.id, (self.source.id, connection))
 
     def retransmit(self, connection: ConnectionKey, kernel: EventLoop) -> None:
         """Send the held messages of a connection, in order, unless the link is cut again."""

@@ -182,4 +182,5 @@ def test_members_of_an_unknown_assignor_are_reported() -> None:
     with served(playbook("4.1", config=QUICK)) as host:
         one = Member(host, "one", group_remote_assignor="mine")
         until(lambda: any("assignor" in each for each in one.log.notices), one)
+        assert any("assignor" in each for each in one.log.notices)
         one.stop()

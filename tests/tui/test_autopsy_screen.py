@@ -287,6 +287,7 @@ async def test_a_refusal_is_reported_on_the_page(tmp_path, monkeypatch):
     async with opened(tail(Recorder(tmp_path, live=True)), 15 * SECOND) as driver:
         await driver.press("s")
         await driver.until(lambda: "error: another digest" in driver.text())
+        assert "error: another digest" in driver.text()
 
 
 @pytest.mark.parametrize("key", ["escape", "n"])

@@ -124,18 +124,15 @@ class SessionCache:
         privileged = request.replica != CONSUMER
         if len(self._sessions) >= self._slots and not self._evict(now, (privileged, size, 0)):
             return 0
+        session_id = self.next_id(incarnation)
         self._started += 1
-        # Kafka's id is random. It must differ from those of former incarnations of this process.
-        session_id = self._id(incarnation)
         self._sessions[session_id] = CachedSession(session_id, now, size, privileged=privileged)
         return session_id
 
-    def _id(self, incarnation: int) -> int:
-        return (incarnation << 32) + self._started
-
     def next_id(self, incarnation: int) -> int:
         """Return the lowest id that the next session can have."""
-        return self._id(incarnation) + 1
+        # Kafka's id is random. It must differ from those of former incarnations of this process.
+        return (incarnation << 32) + self._started + 1
 
     def _evict(self, now: int, newcomer: tuple[bool, int, int]) -> bool:
         """Evict a session if one may be evicted (``FetchSessionCache.tryEvict``)."""
