@@ -16,6 +16,7 @@ from tests.real_kafka.conformance.results import (
 )
 from tests.real_kafka.conformance.run_queue import RunQueue, jobs_of
 from tests.real_kafka.conformance.scenario_table import RELEASES, SCENARIOS
+from tests.real_kafka.history import RUN
 from tests.real_kafka.run import RunRefusedError, missing, terminable
 
 
@@ -62,6 +63,10 @@ def _report(text: str) -> None:
 
 def _compare(directories: list[Path], seeds: int, *, record: bool) -> int:
     code = 0
+    for directory in directories:
+        if not (directory / RUN).is_file():
+            print(f"refused: {directory}: found no {RUN}, expected the evidence of a real run", file=sys.stderr)
+            return 2
     for directory in directories:
         try:
             real, found = compare_evidence(directory, seeds)

@@ -214,3 +214,11 @@ def test_an_unknown_scenario_starts_nothing(machine: Machine, monkeypatch: pytes
     monkeypatch.setattr("sys.argv", ["conformance", "conform", "no-such-scenario"])
     assert command_line.main() == 2
     assert machine.started == []
+
+
+def test_a_directory_without_a_run_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["conformance", "compare", str(tmp_path)])
+    assert command_line.main() == 2
+    assert str(tmp_path) in capsys.readouterr().err
