@@ -381,7 +381,7 @@ AREAS: Final = (
             "markers_renew_nothing",
             "producer_epoch_bump",
             "five_in_flight",
-            "strict_in_flight",
+            "strict_in_flight", "idempotent_by_default",
             "bumps_epoch",
         ),
         since="0.11",

@@ -4,9 +4,11 @@ from typing import Any, Final
 
 from cluster_model.checker.invariants import CIRCUMSTANCES, InvariantDefinition
 from cluster_model.fidelity import AREAS, Area
-from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Profile, ReleaseRule, modes_of
+from cluster_model.protocol.releases import PATCHES, RELEASE_LINES, ReleaseRule, Version, line_of
+from cluster_model.protocol.versions import FLAG_BY_NAME, Profile, modes_of
+from cluster_model.util.quantities import listed
 
-PROFILES: Final = tuple(Profile.of(version, mode) for version in PROFILE_VERSIONS for mode in modes_of(version))
+PROFILES: Final = tuple(Profile.of(version, mode) for version in RELEASE_LINES for mode in modes_of(version))
 """All versions in all their modes, oldest first."""
 
 
@@ -57,11 +59,24 @@ def versions(area: Area) -> str:
 
 
 def releases(flag: ReleaseRule) -> str:
-    """Return the releases that follow a rule, as in a playbook's ``kafka``: ``2.1+``, ``2.4-2.5``."""
-    having = [version for version in PROFILE_VERSIONS if flag.holds(Profile.of(version).number)]
-    if having[-1] == PROFILE_VERSIONS[-1]:
-        return f"{having[0]}+"
-    return having[0] if len(having) == 1 else f"{having[0]}-{having[-1]}"
+    """Return the releases that follow a rule: ``2.1+``, ``2.4-2.5``, ``4.1.1+, also 3.9.2+ and 4.0.2+``.
+
+    The part in front is as in a playbook's ``kafka``. A patch after it stands for the rest of its line.
+    """
+    first = _release_text(flag.since, 0)
+    last = "" if flag.until is None else _release_text(flag.until, -1)
+    text = f"{first}+" if not last else first if first == last else f"{first}-{last}"
+    for word, patches in (("also", flag.backports), ("not", flag.fixes)):
+        if patches:
+            text += f", {word} {listed([f'{_release_text(each, 0)}+' for each in patches], 'and')}"
+    return text
+
+
+def _release_text(version: Version, end: int) -> str:
+    """Return the name of a release; of the first (0) or last (-1) patch of a line, the name of the line."""
+    name = ".".join(map(str, version))
+    line = line_of(name)
+    return line if name == PATCHES[line][end] else name
 
 
 def changes(area: Area) -> list[tuple[str, str, str]]:
@@ -73,12 +88,12 @@ def areas_of(version: str | None) -> list[Area]:
     """Return the areas of a release line, or all areas without one."""
     if version is None:
         return list(AREAS)
-    position = PROFILE_VERSIONS.index(version)
+    position = RELEASE_LINES.index(line_of(version))
     return [
         area
         for area in AREAS
-        if PROFILE_VERSIONS.index(area.since) <= position
-        and (area.until is None or position <= PROFILE_VERSIONS.index(area.until))
+        if RELEASE_LINES.index(area.since) <= position
+        and (area.until is None or position <= RELEASE_LINES.index(area.until))
         and (area.modes == "both" or area.modes in modes_of(version))
     ]
 

@@ -14,17 +14,12 @@ from typing import Final, Literal
 
 from cluster_model.protocol.config_defs import INT_MAX, LONG_MAX, ConfigValue
 from cluster_model.protocol.errors import ConfigConflictError
-from cluster_model.protocol.versions import (
-    ELR_FEATURE,
-    PROFILE_VERSIONS,
-    TRANSACTION_FEATURE,
-    Version,
-    parse_version,
-)
+from cluster_model.protocol.releases import RELEASE_LINES, Version, is_within, name_of, parse_version
+from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE
 
 DefaultScope = Literal["broker", "topic", "producer", "consumer", "admin"]
 
-OLDEST: Final = PROFILE_VERSIONS[0]
+OLDEST: Final = RELEASE_LINES[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +55,7 @@ class ConfigHistory:
 
     def exists(self, version: Version) -> bool:
         """Return whether a release has it."""
-        return parse_version(self.since) <= version and (not self.until or version <= parse_version(self.until))
+        return is_within(version, parse_version(self.since), parse_version(self.until) if self.until else None)
 
     def default(self, version: Version) -> ConfigValue | None:
         """Return its default in a release; in one that does not have it, the value in effect there (``without``)."""
@@ -449,14 +444,8 @@ def check_release(scope: DefaultScope, name: str, version: Version) -> None:
     text = f"{name} exists {'since' if early else 'until'} Kafka {entry.since if early else entry.until}"
     instead = f"; use {entry.replacement} instead" if entry.replacement else ""
     raise ConfigConflictError(
-        name, f"{text}{f' ({why})' if why else ''}, this is {line_of(version)}{instead}", code="not_in_version"
+        name, f"{text}{f' ({why})' if why else ''}, this is {name_of(version)}{instead}", code="not_in_version"
     )
-
-
-def line_of(version: Version) -> str:
-    """Return the name of the release line of a version number, such as ``3.9``."""
-    major, minor, patch = version
-    return f"{major}.{minor}.{patch}" if (major, minor) in ((0, 8), (0, 10)) else f"{major}.{minor}"
 
 
 class EffectiveConfig:
@@ -496,7 +485,7 @@ class EffectiveConfig:
         """
         value = self.value(name)
         if value is None:
-            raise LookupError(f"{name} has no value under Kafka {line_of(self._version)}")
+            raise LookupError(f"{name} has no value under Kafka {name_of(self._version)}")
         return int(value)
 
     def us(self, name: str) -> int:

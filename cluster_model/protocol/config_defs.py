@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, TRANSACTION_FEATURE
+from cluster_model.protocol.releases import RELEASES
+from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE
 
 # A configuration key: its type, its range, and where it may change.
 
@@ -473,11 +474,9 @@ TOPIC: Final = _table(
 )  # fmt: skip
 """Topic configurations."""
 
-FLAWED_CLIENTS: Final = ("3.0.0", "3.1.0")
-"""Patch releases whose producers are idempotent only if configured to be (KAFKA-13598, fixed in 3.0.1 and 3.1.1)."""
 _CLIENT_VERSION: Final = ConfigKey(
     "client.version", "str", "Kafka release of the client library; the cluster's by default.",
-    choices=(*PROFILE_VERSIONS, *FLAWED_CLIENTS),
+    choices=RELEASES,
 )  # fmt: skip
 """Not a Kafka configuration: with Kafka it is the version of the library that the application is built with."""
 

@@ -14,7 +14,6 @@ from cluster_model.protocol.config_defaults import (
     TOPIC_SYNONYMS,
     EffectiveConfig,
     check_release,
-    line_of,
 )
 from cluster_model.protocol.config_defs import (
     PRODUCERS_CHOICE,
@@ -27,6 +26,7 @@ from cluster_model.protocol.config_defs import (
 )
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.records import codec_of
+from cluster_model.protocol.releases import name_of
 from cluster_model.protocol.versions import ClientProfile, Profile
 
 # Connection settings of clients, brokers and controllers.
@@ -64,7 +64,7 @@ class ConnectionSettings:
         most_us = own.us(RECONNECT_MAX) if grows else backoff_us
         setup_us = own.us(SETUP_TIMEOUT) if own.exists(SETUP_TIMEOUT) else 0
         setup_max_us = own.us(SETUP_TIMEOUT_MAX) if own.exists(SETUP_TIMEOUT_MAX) else 0
-        client = ClientProfile.of(line_of(own.version))
+        client = ClientProfile.of(name_of(own.version))
         capped = client.caps_backoff
         if capped:
             backoff_us, setup_us = min(backoff_us, most_us), min(setup_us, setup_max_us)
@@ -86,7 +86,7 @@ class ConnectionSettings:
         """
         setup_us = own.us(SETUP_TIMEOUT) if own.exists(SETUP_TIMEOUT) else 0
         setup_max_us = own.us(SETUP_TIMEOUT_MAX) if own.exists(SETUP_TIMEOUT_MAX) else 0
-        capped = ClientProfile.of(line_of(own.version)).caps_backoff
+        capped = ClientProfile.of(name_of(own.version)).caps_backoff
         if capped:
             setup_us = min(setup_us, setup_max_us)
         return ConnectionSettings(

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE, Profile, Version
+from cluster_model.protocol.releases import Version
+from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE, Profile
 
 METADATA_FEATURE: Final = "metadata.version"
 KRAFT_FEATURE: Final = "kraft.version"

@@ -1,34 +1,26 @@
 """Kafka releases and the protocol rules that each of them follows.
 
-One implementation reproduces every release, switched by flags. A flag holds from the first release line whose code has
-the rule (``since``) to the last one that has it (``until``); the inter-broker protocol version is that of the release.
-There are two tables: :data:`FLAGS` applies to brokers and controllers by the release of the cluster,
-:data:`CLIENT_FLAGS` to clients and tools by their own release.
+One implementation reproduces every release, switched by flags: the rules of a table that hold in it. The inter-broker
+protocol version is that of the release. There are two tables: :data:`FLAGS` applies to brokers and controllers by the
+release of the cluster, :data:`CLIENT_FLAGS` to clients and tools by their own release.
 """
 
-import difflib
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.releases import (
+    RELEASE_LINES,
+    RELEASES,
+    ReleaseRule,
+    Version,
+    is_within,
+    number_of,
+    unknown_hint,
+)
 
 Mode = Literal["zookeeper", "kraft"]
-Version = tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseRule:
-    """A protocol rule and the releases that follow it: ``since`` to ``until``, inclusive (None: every later one)."""
-
-    name: str
-    meaning: str
-    since: Version
-    until: Version | None = None
-
-    def holds(self, version: Version) -> bool:
-        """Return whether release ``version`` follows this rule."""
-        return self.since <= version and (self.until is None or version <= self.until)
 
 
 FLAGS: Final = (
@@ -47,20 +39,18 @@ FLAGS: Final = (
         "exits_out_of_range",
         "a broker exits instead of truncating an out-of-range log where unclean election is off",
         (0, 8, 2),
-        (1, 0, 0),
+        (1, 0),
     ),
-    ReleaseRule(
-        "epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11, 0)
-    ),
+    ReleaseRule("epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11)),
     ReleaseRule(
         "isr_epoch_start",
-        "joining the ISR needs the start offset of the leader's epoch (KAFKA-7128: 2.0.1, and 1.1 after 1.1.1)",
-        (1, 1, 0),
+        "joining the ISR needs the start offset of the leader's epoch (KAFKA-7128)",
+        (2, 0, 1),
     ),
     ReleaseRule(
         "epoch_on_elect",
-        "a new leader adds (epoch, LEO) to its epoch cache when elected (KAFKA-7415: 2.0.1, and 1.1 after 1.1.1)",
-        (1, 1, 0),
+        "a new leader adds (epoch, LEO) to its epoch cache when elected (KAFKA-7415)",
+        (2, 0, 1),
     ),
     ReleaseRule("fetch_sessions", "incremental fetch sessions: fetches carry only what changed (KIP-227)", (1, 1, 0)),
     ReleaseRule(
@@ -73,7 +63,7 @@ FLAGS: Final = (
         "bounce_detected", "the controller detects a quick broker restart by its broker epoch (KIP-380)", (2, 2, 0)
     ),
     ReleaseRule("leo_is_in_sync", "a follower at the leader's LEO is in sync however long ago it fetched", (2, 4, 0)),
-    ReleaseRule("hw_push", "a follower's delayed fetch is completed when the HW moves", (2, 4, 0), (2, 5, 0)),
+    ReleaseRule("hw_push", "a follower's delayed fetch is completed when the HW moves", (2, 4, 0), (2, 5)),
     ReleaseRule("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
     ReleaseRule(
         "diverging_fetch",
@@ -99,7 +89,7 @@ FLAGS: Final = (
         "adding_completes",
         "in KRaft mode a reassignment completes once the added replicas are in sync (until KAFKA-15665)",
         (3, 3, 0),
-        (3, 7, 0),
+        (3, 7),
     ),
     ReleaseRule(
         "reassign_by_adding",
@@ -111,7 +101,7 @@ FLAGS: Final = (
         "fenced_last_known",
         "KIP-966: the last known leader is elected even while it is fenced (until KAFKA-19522)",
         (4, 0, 0),
-        (4, 0, 0),
+        (4, 0),
     ),
     ReleaseRule("hw_needs_min_isr", "the HW does not advance while the ISR is below min.insync.replicas", (3, 7, 0)),
     ReleaseRule("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
@@ -139,8 +129,9 @@ FLAGS: Final = (
     ReleaseRule(
         "heartbeat_retry_flat",
         "in KRaft mode a failed registration or heartbeat is repeated after broker.heartbeat.interval.ms, and waits no "
-        "longer for a response (KAFKA-19294: 3.9.2, 4.0.1)",
+        "longer for a response (KAFKA-19294)",
         (4, 1, 0),
+        backports=((3, 9, 2), (4, 0, 1)),
     ),
     ReleaseRule(
         "quits_waiting",
@@ -149,9 +140,7 @@ FLAGS: Final = (
     ),
     ReleaseRule("dynamic_config", "some broker settings may change while the broker runs (KIP-226)", (1, 1, 0)),
     ReleaseRule("topic_ids", "topic ids distinguish a recreated topic from the deleted one (KIP-516)", (2, 8, 0)),
-    ReleaseRule(
-        "group_membership", "consumer groups have members, which join and sync with the coordinator", (0, 9, 0)
-    ),
+    ReleaseRule("group_membership", "consumer groups have members, which join and sync with the coordinator", (0, 9)),
     ReleaseRule(
         "rebalance_timeout", "a member has a rebalance timeout apart from its session timeout (KIP-62)", (0, 10, 1)
     ),
@@ -187,8 +176,8 @@ FLAGS: Final = (
     ReleaseRule(
         "fences_rejoins",
         "consumer protocol: a known member that joins again is fenced until its session ends (until KAFKA-19233)",
-        (4, 1, 0),
-        (4, 1, 0),
+        (3, 7, 0),
+        (4, 1),
     ),
     ReleaseRule(
         "revokes_in_epoch",
@@ -216,15 +205,16 @@ FLAGS: Final = (
         "consumer protocol: the assignment epoch follows that of the group when its last member leaves (KAFKA-20442)",
         (4, 4, 0),
     ),
-    ReleaseRule("transactions", "producers may write to several partitions atomically (KIP-98)", (0, 11, 0)),
+    ReleaseRule("transactions", "producers may write to several partitions atomically (KIP-98)", (0, 11)),
     ReleaseRule(
         "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
     ),
     ReleaseRule(
         "checks_epoch_first",
         "a transactional write of an old epoch is INVALID_PRODUCER_EPOCH without verification (KAFKA-18042, "
-        "KAFKA-19690: 4.1.1)",
-        (4, 1, 0),
+        "KAFKA-19690)",
+        (4, 1, 1),
+        backports=((3, 9, 2), (4, 0, 2)),
     ),
     ReleaseRule(
         "transactions_v2",
@@ -258,7 +248,7 @@ FLAGS: Final = (
         (3, 8, 0),
     ),
     ReleaseRule("compact_and_delete", "cleanup.policy may name compact and delete together (KIP-71)", (0, 10, 1)),
-    ReleaseRule("compaction_needs_keys", "a compacted topic rejects records without a key (KAFKA-1755)", (0, 9, 0)),
+    ReleaseRule("compaction_needs_keys", "a compacted topic rejects records without a key (KAFKA-1755)", (0, 9)),
     ReleaseRule(
         "invalid_record", "an invalid record fails with INVALID_RECORD, not CORRUPT_MESSAGE (KIP-467)", (2, 4, 0)
     ),
@@ -276,7 +266,7 @@ FLAGS: Final = (
     ReleaseRule(
         "delete_records",
         "administrators may delete records, and followers adopt the leader's log start (KIP-107)",
-        (0, 11, 0),
+        (0, 11),
     ),
     ReleaseRule(
         "refetches_corrupt",
@@ -296,19 +286,19 @@ FLAGS: Final = (
     ReleaseRule(
         "idempotence",
         "leaders keep producer state by id and reject batches out of sequence (KIP-98)",
-        (0, 11, 0),
+        (0, 11),
     ),
     ReleaseRule(
         "unknown_producer_id",
         "a producer unknown to the leader must begin with sequence 0 (dropped by KIP-360)",
         (1, 0, 0),
-        (2, 4, 0),
+        (2, 4),
     ),
     ReleaseRule(
         "unknown_after_marker",
         "a producer of which only a marker is known must begin with sequence 0 (KAFKA-7298, dropped by KIP-360)",
-        (2, 0, 0),
-        (2, 4, 0),
+        (2, 0, 1),
+        (2, 4),
     ),
     ReleaseRule(
         "five_batches",
@@ -319,7 +309,7 @@ FLAGS: Final = (
         "markers_renew_nothing",
         "an end marker does not delay the expiry of its producer (until KAFKA-9144)",
         (1, 0, 0),
-        (2, 3, 0),
+        (2, 3),
     ),
     ReleaseRule(
         "producer_epoch_bump", "InitProducerId raises the epoch of a producer that sends its id (KIP-360)", (2, 5, 0)
@@ -368,7 +358,7 @@ FLAGS: Final = (
     ReleaseRule(
         "offsets_topic_replication",
         "__consumer_offsets is never created with fewer replicas than configured (KIP-115)",
-        (0, 11, 0),
+        (0, 11),
     ),
     ReleaseRule(
         "fetch_all_offsets",
@@ -388,7 +378,7 @@ FLAGS: Final = (
         (0, 8, 2),
     ),
     ReleaseRule(
-        "isr_change_notification", "leaders notify the ZooKeeper controller of ISR changes (KAFKA-2406)", (0, 9, 0)
+        "isr_change_notification", "leaders notify the ZooKeeper controller of ISR changes (KAFKA-2406)", (0, 9)
     ),
     ReleaseRule("async_zookeeper", "the controller pipelines its requests to ZooKeeper (KAFKA-5642)", (1, 1, 0)),
     ReleaseRule(
@@ -421,7 +411,7 @@ CLIENT_FLAGS: Final = (
     ReleaseRule(
         "unknown_topic_is_stale",
         "a producer refreshes its metadata after UNKNOWN_TOPIC_OR_PARTITION (KAFKA-2246)",
-        (0, 9, 0),
+        (0, 9),
     ),
     ReleaseRule("caps_backoff", "no backoff exceeds its maximum, its random part included (KIP-580)", (3, 7, 0)),
     ReleaseRule(
@@ -437,11 +427,11 @@ CLIENT_FLAGS: Final = (
         "in-flight requests of a broken connection fail in the order of sending (InFlightRequests.clearAll)",
         (2, 0, 0),
     ),
-    ReleaseRule("expires_batches", "request.timeout.ms limits how long a batch waits in the queue (KIP-19)", (0, 9, 0)),
+    ReleaseRule("expires_batches", "request.timeout.ms limits how long a batch waits in the queue (KIP-19)", (0, 9)),
     ReleaseRule(
         "delivery_timeout", "delivery.timeout.ms limits the time of a batch from send to result (KIP-91)", (2, 1, 0)
     ),
-    ReleaseRule("splits_batches", "a producer splits a batch that is too large for the broker (KIP-126)", (0, 11, 0)),
+    ReleaseRule("splits_batches", "a producer splits a batch that is too large for the broker (KIP-126)", (0, 11)),
     ReleaseRule(
         "five_in_flight", "an idempotent producer may have five requests in flight, not one (KAFKA-5494)", (1, 0, 0)
     ),
@@ -449,6 +439,12 @@ CLIENT_FLAGS: Final = (
         "strict_in_flight",
         "more than five requests in flight are an error even where idempotence is only the default (KIP-1030)",
         (4, 0, 0),
+    ),
+    ReleaseRule(
+        "idempotent_by_default",
+        "a producer that does not set enable.idempotence is idempotent, as documented since 3.0 (KAFKA-13598)",
+        (3, 2, 0),
+        backports=((3, 0, 1), (3, 1, 1)),
     ),
     ReleaseRule(
         "bumps_epoch", "a producer raises its epoch after a sequence gap, and keeps its id (KIP-360)", (2, 5, 0)
@@ -474,23 +470,23 @@ CLIENT_FLAGS: Final = (
     ),
     ReleaseRule(
         "round_robin_two_turns",
-        "RoundRobinPartitioner takes two turns for a record that begins a new batch (until KAFKA-17632: 3.9.2)",
+        "RoundRobinPartitioner takes two turns for a record that begins a new batch (until KAFKA-17632)",
         (2, 4, 0),
-        (3, 8, 0),
+        (3, 9, 1),
     ),
     ReleaseRule(
         "default_partitioner",
         "partitioner.class may name DefaultPartitioner (deprecated by KIP-794)",
         (0, 8, 2),
-        (3, 9, 0),
+        (3, 9),
     ),
     ReleaseRule(
         "uniform_sticky_partitioner",
         "partitioner.class may name UniformStickyPartitioner (KIP-480)",
         (2, 4, 0),
-        (3, 9, 0),
+        (3, 9),
     ),
-    ReleaseRule("sticky_assignor", "consumers have the StickyAssignor (KIP-54)", (0, 11, 0)),
+    ReleaseRule("sticky_assignor", "consumers have the StickyAssignor (KIP-54)", (0, 11)),
     ReleaseRule("cooperative_assignor", "consumers have the CooperativeStickyAssignor (KIP-429)", (2, 4, 0)),
     ReleaseRule(
         "static_member_order",
@@ -500,13 +496,13 @@ CLIENT_FLAGS: Final = (
     ReleaseRule("sticky_generations", "sticky members report the generation of what they own (KIP-341)", (2, 3, 0)),
     ReleaseRule(
         "constrained_sticky",
-        "sticky assignors have an algorithm of their own for equal subscriptions (KAFKA-9987: 2.5.1)",
-        (2, 5, 0),
+        "sticky assignors have an algorithm of their own for equal subscriptions (KAFKA-9987)",
+        (2, 5, 1),
     ),
     ReleaseRule(
         "cooperative_generation",
-        "cooperative members report the generation of what they own (KAFKA-12984: 2.8.1)",
-        (2, 8, 0),
+        "cooperative members report the generation of what they own (KAFKA-12984)",
+        (2, 8, 1),
     ),
     ReleaseRule(
         "even_sticky",
@@ -520,13 +516,13 @@ CLIENT_FLAGS: Final = (
     ),
     ReleaseRule(
         "keeps_lowest",
-        "sticky assignors keep a member's lowest partition numbers (KAFKA-16277: 3.7.1)",
-        (3, 7, 0),
+        "sticky assignors keep a member's lowest partition numbers (KAFKA-16277)",
+        (3, 7, 1),
     ),
     ReleaseRule(
         "exact_racks",
-        "sticky assignors count the extras that they give out by rack (KAFKA-15170: 3.7.1)",
-        (3, 7, 0),
+        "sticky assignors count the extras that they give out by rack (KAFKA-15170)",
+        (3, 7, 1),
     ),
     ReleaseRule(
         "on_partitions_lost",
@@ -549,34 +545,23 @@ A producer may have another release (``client.version``). Brokers connect to eac
 their own release.
 """
 
+CLIENT_RULES: Final = frozenset(flag.name for flag in CLIENT_FLAGS)
+"""Names of the rules of clients."""
+
 FLAG_BY_NAME: Final = {flag.name: flag for flag in (*FLAGS, *CLIENT_FLAGS)}
 """Flags of both tables by name."""
 
-PROFILE_VERSIONS: Final = (
-    "0.8.2", "0.9", "0.10.0", "0.10.1", "0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5",
-    "2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1",
-    "4.2", "4.3", "4.4",
-)  # fmt: skip
-"""Supported release lines, oldest first."""
-
-_FIRST_KRAFT: Final[Version] = (3, 3, 0)
-_LAST_ZOOKEEPER: Final[Version] = (3, 9, 0)
-
-
-@cache
-def parse_version(version: str) -> Version:
-    """Parse a release into (major, minor, patch); a release line without a patch counts as patch 0."""
-    numbers = [int(part) for part in version.split(".")]
-    return (numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0)
+_FIRST_KRAFT: Final[Version] = (3, 3)
+_LAST_ZOOKEEPER: Final[Version] = (3, 9)
 
 
 def modes_of(version: str) -> tuple[Mode, ...]:
-    """Return the controller modes of a release line, the default first; KRaft from its first production release on."""
-    parsed = parse_version(version)
+    """Return the controller modes of a release, the default first; KRaft from its first production release on."""
+    number = number_of(version)
     modes: list[Mode] = []
-    if parsed >= _FIRST_KRAFT:
+    if number >= _FIRST_KRAFT:
         modes.append("kraft")
-    if parsed <= _LAST_ZOOKEEPER:
+    if is_within(number, (0,), _LAST_ZOOKEEPER):
         modes.append("zookeeper")
     return tuple(modes)
 
@@ -598,6 +583,7 @@ class ClientProfile:
     splits_batches: bool
     five_in_flight: bool
     strict_in_flight: bool
+    idempotent_by_default: bool
     bumps_epoch: bool
     consumer_group_metadata: bool
     aborts_when_fenced: bool
@@ -629,14 +615,14 @@ class ClientProfile:
     @staticmethod
     @cache
     def of(version: str) -> "ClientProfile":
-        """Return the profile of a client release line, or of one of its patches."""
-        number = parse_version(version)
+        """Return the profile of a client release line, which is its last patch, or of one of its patches."""
+        number = number_of(version)
         return ClientProfile(version, number, **{flag.name: flag.holds(number) for flag in CLIENT_FLAGS})
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A release line in one controller mode; each flag of :data:`FLAGS` is an attribute."""
+    """A release in one controller mode; each flag of :data:`FLAGS` is an attribute."""
 
     version: str
     mode: Mode
@@ -756,39 +742,56 @@ class Profile:
     alter_reassignments: bool
     unclean_on_demand: bool
     controller_api_versions: bool
+    client_rules: tuple[tuple[str, bool], ...] = ()
+    """Rules of all clients that :func:`with_rules` switched on or off."""
 
     @property
     def name(self) -> str:
-        """Version and mode as printed in results, such as ``3.9-kraft``."""
+        """Release and mode as printed in results, such as ``3.9-kraft``."""
         return f"{self.version}-{self.mode}"
 
     @property
     def client(self) -> ClientProfile:
         """Profile of the clients and tools of the same release."""
-        return ClientProfile.of(self.version)
+        return self.client_of(self.version)
+
+    def client_of(self, version: str) -> ClientProfile:
+        """Return the profile of the clients of a release, with the rules that were switched on or off."""
+        profile = ClientProfile.of(version)
+        rules: dict[str, Any] = dict(self.client_rules)
+        return replace(profile, **rules) if rules else profile
 
     @staticmethod
     @cache
     def of(version: str, mode: str | None = None) -> "Profile":
-        """Return the profile of a release line; ``mode`` None takes its default mode.
+        """Return the profile of a release line, which is its last patch, or of one of its patches.
+
+        ``mode`` None takes its default mode.
 
         Raises:
-            ModelError: the release line is unknown, or does not have this mode.
+            ModelError: the release is unknown, or does not have this mode.
         """
-        if version not in PROFILE_VERSIONS:
-            lines = [known for known in PROFILE_VERSIONS if version.startswith(f"{known}.")]
-            near = lines or difflib.get_close_matches(version, PROFILE_VERSIONS, n=1, cutoff=0.3)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+        if version not in RELEASES:
             raise ModelError(
-                f"unknown Kafka version {version!r}; known: {', '.join(PROFILE_VERSIONS)}{hint}", code="no_version"
+                f"unknown Kafka version {version!r}; known: {', '.join(RELEASE_LINES)}, and their patches, such as "
+                f"3.6.1{unknown_hint(version)}",
+                code="no_version",
             )
         modes = modes_of(version)
         chosen = modes[0] if mode is None else next((known for known in modes if known == mode), None)
         if chosen is None:
             raise ModelError(f"Kafka {version} has no mode {mode!r}; it has {' and '.join(modes)}", code="no_mode")
-        number = parse_version(version)
-        flags = {flag.name: flag.holds(number) for flag in FLAGS}
+        number = number_of(version)
+        flags: dict[str, Any] = {flag.name: flag.holds(number) for flag in FLAGS}
         return Profile(version, chosen, number, chosen == "kraft", **flags)
+
+
+@cache
+def with_rules(profile: Profile, rules: tuple[tuple[str, bool], ...]) -> Profile:
+    """Return the profile with rules of either table switched on or off, to see what one of them changes."""
+    clients = tuple(rule for rule in rules if rule[0] in CLIENT_RULES)
+    brokers: dict[str, Any] = {name: on for name, on in rules if name not in CLIENT_RULES}
+    return replace(profile, client_rules=clients, **brokers)
 
 
 ELR_FEATURE: Final = "eligible.leader.replicas.version"
@@ -826,7 +829,7 @@ def with_transactions(profile: Profile, level: int) -> Profile:
     return replace(profile, transactions_v2=level > 1)
 
 
-NEWEST: Final = PROFILE_VERSIONS[-1]
+NEWEST: Final = RELEASE_LINES[-1]
 """Newest release line."""
 
 DEFAULT_RELEASE: Final = "4.1"

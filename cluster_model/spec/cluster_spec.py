@@ -8,7 +8,14 @@ from typing import Final, NamedTuple
 from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import WRITEBACK_US
-from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE, Profile, with_elr, with_transactions
+from cluster_model.protocol.versions import (
+    ELR_FEATURE,
+    TRANSACTION_FEATURE,
+    Profile,
+    with_elr,
+    with_rules,
+    with_transactions,
+)
 
 # Settings of an application: how it handles its records, and when it commits them.
 
@@ -363,6 +370,8 @@ class ClusterSpec:
     """Number of ZooKeeper servers, one of :data:`QUORUM_SIZES`."""
     writeback_us: int = WRITEBACK_US
     """Age at which the brokers' operating systems have written a dirty page to disk."""
+    rules: tuple[tuple[str, bool], ...] = ()
+    """Rules of the version that are switched on or off, by name."""
 
     @property
     def profile(self) -> Profile:
@@ -372,6 +381,8 @@ class ClusterSpec:
             ModelError: an unknown release line, a mode or a feature level that it does not have.
         """
         profile = Profile.of(self.kafka, self.mode)
+        if self.rules:
+            profile = with_rules(profile, self.rules)
         level = self.config.get(ELR_FEATURE)
         if level is not None:
             profile = with_elr(profile, int(level))

@@ -9,7 +9,8 @@ import typer
 
 from cluster_model.protocol.config_defaults import DEFAULTS, ConfigHistory, DefaultScope
 from cluster_model.protocol.config_defs import INT_MAX, LONG_MAX, SCOPES, ConfigKey, ConfigValue
-from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, PROFILE_VERSIONS, ReleaseRule, modes_of
+from cluster_model.protocol.releases import RELEASE_LINES, ReleaseRule
+from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, modes_of
 from playbooks.reference_text import releases
 from playbooks.text import safe, table_text
 from tui.cli.main import app, parameter_name, usage_line
@@ -136,7 +137,7 @@ def config_page() -> str:
     configs = [
         f"\n## {scope.capitalize()}\n\n{_config_table(scope, list(keys.values()))}" for scope, keys in SCOPES.items()
     ]
-    versions = [(f"`{each}`", " or ".join(modes_of(each))) for each in PROFILE_VERSIONS]
+    versions = [(f"`{each}`", " or ".join(modes_of(each))) for each in RELEASE_LINES]
     return (
         _CONFIGS_HEAD
         + "".join(configs)
@@ -227,7 +228,7 @@ _SHARED: Final = {("broker", name) for name in DEFAULTS["broker"] if name in DEF
 def defaults_page() -> str:
     """Return the page of defaults, in Markdown."""
     parts = [_DEFAULTS_HEAD, "## What changed\n"]
-    for line, before in zip(PROFILE_VERSIONS[1:], PROFILE_VERSIONS, strict=False):
+    for line, before in zip(RELEASE_LINES[1:], RELEASE_LINES, strict=False):
         if rows := _changes(line, before):
             parts.append(f"\n### {line}\n\n{table_text(('configuration', 'of', 'change', 'by'), rows, str)}")
     for scope, entries in DEFAULTS.items():
@@ -266,7 +267,7 @@ def _change(entry: ConfigHistory, line: str, before: str) -> tuple[str, str] | N
 def _releases(entry: ConfigHistory) -> str:
     if entry.until:
         return entry.until if entry.until == entry.since else f"{entry.since} to {entry.until}"
-    return "all" if entry.since == PROFILE_VERSIONS[0] else f"{entry.since}+"
+    return "all" if entry.since == RELEASE_LINES[0] else f"{entry.since}+"
 
 
 def _values(entry: ConfigHistory) -> str:

@@ -23,7 +23,8 @@ from cluster_model.checker.liveness.partition_state import LivenessProperty
 from cluster_model.checker.root_cause.findings import CAUSES, Cause
 from cluster_model.checker.root_cause.findings import KINDS as FINDING_KINDS
 from cluster_model.fidelity import AREAS, Area
-from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import Profile, modes_of
 from gateway.handlers.registry import HANDLERS
 from gateway.protocol.api_versions import ADVERTISED_FROM_ZERO, KRAFT_ONLY, OLDEST, offered
 from playbooks.reference_text import changes, fixes_text, guaranteed_versions_text, stricter_guarantees, versions
@@ -311,7 +312,7 @@ def api_page() -> str:
 
     Each API has a row with the releases at which its newest version changed.
     """
-    numbers = {version: Profile.of(version).number for version in PROFILE_VERSIONS}
+    numbers = {version: Profile.of(version).number for version in RELEASE_LINES}
     ranges = {
         version: offered(number, kraft="kraft" in modes_of(version))
         for version, number in numbers.items()

@@ -13,7 +13,7 @@ from typing import Final
 from cluster_model.broker import topic_of
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import NO_LEADER
-from cluster_model.protocol.versions import Version, parse_version
+from cluster_model.protocol.releases import Version, parse_version
 from faults.declarations.fault import HOUR, MS, SECOND, Action, Alias, DeclarationError, Param, Value
 
 ALL: Final = -1

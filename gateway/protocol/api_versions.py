@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from cluster_model.protocol.errors import KafkaError as E
-from cluster_model.protocol.versions import Version
+from cluster_model.protocol.releases import Version
 
 OLDEST: Final = (1, 0, 0)
 """First supported release; older ones use versions of Produce and Fetch that the codec does not have."""

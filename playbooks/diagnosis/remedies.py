@@ -28,7 +28,8 @@ from cluster_model.checker.root_cause import (
     SKIPPED,
     RecordBlock,
 )
-from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, modes_of, parse_version
+from cluster_model.protocol.releases import RELEASE_LINES, number_of
+from cluster_model.protocol.versions import ELR_FEATURE, modes_of
 from cluster_model.util.quantities import counted, thousands
 from faults.declarations import Action, FaultError, Value
 from playbooks.diagnosis.evidence import EvidenceRecord, holders, is_kept, is_safe, loses
@@ -211,9 +212,9 @@ def _wider(placed: Sequence[int], brokers: Sequence[int]) -> tuple[int, ...]:
 def _versions(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
     """Yield the later versions that fixed something, and the newest, if they have the mode."""
     spec = playbook.spec
-    newest = [version for version in PROFILE_VERSIONS if not spec.mode or spec.mode in modes_of(version)][-1]
+    newest = [version for version in RELEASE_LINES if not spec.mode or spec.mode in modes_of(version)][-1]
     for version in dict.fromkeys([*FIXES, newest]):
-        if parse_version(spec.kafka) < parse_version(version) <= parse_version(newest):
+        if number_of(spec.kafka) < number_of(version) <= number_of(newest):
             named = kind == LOST or (version == DEFAULTS and kind in _WRITES)
             note = FIXES.get(version, "") if named else ""
             yield SettingChange(f"kafka {version}", (("cluster.kafka", version),), note)

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel import RandomStream
-from cluster_model.protocol.versions import Version
+from cluster_model.protocol.releases import Version
 from cluster_model.spec import FIRST_ZOOKEEPER
 from faults.catalogue import CATALOGUE
 from faults.declarations import (

@@ -8,6 +8,7 @@ from playbooks.errors import nearest, shown
 
 LIBRARY: Final = Path(__file__).parent
 FRAGMENTS: Final = LIBRARY / "fragments"
+ISSUES: Final = LIBRARY / "known_issues"
 
 
 @cache
@@ -22,15 +23,27 @@ def fragment_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in FRAGMENTS.glob("*.yaml")))
 
 
+@cache
+def issue_names() -> tuple[str, ...]:
+    """Return the names of all bundled playbooks of known issues, such as ``kafka-13636``, by number."""
+    return tuple(sorted((path.stem for path in ISSUES.glob("*.yaml")), key=lambda name: int(name.partition("-")[2])))
+
+
+@cache
+def runnable_names() -> tuple[str, ...]:
+    """Return all names that :func:`path_of` knows: of the library, and of known issues."""
+    return (*names(), *issue_names())
+
+
 def path_of(name: str) -> Path:
-    """Return the file of a bundled playbook.
+    """Return the file of a bundled playbook, also of one of a known issue.
 
     Raises:
         KeyError: there is no playbook of that name; the message names the nearest.
     """
-    if name not in names():
-        raise KeyError(f"no bundled playbook {shown(name)}{nearest(name, names())}")
-    return LIBRARY / f"{name}.yaml"
+    if name not in runnable_names():
+        raise KeyError(f"no bundled playbook {shown(name)}{nearest(name, runnable_names())}")
+    return (LIBRARY if name in names() else ISSUES) / f"{name}.yaml"
 
 
 # Presets: bundled playbooks for storms, with a cluster, its load, and the ranges of random options.

@@ -28,7 +28,7 @@ from playbooks.conditions.grammar import EvaluationError
 from playbooks.engine.expectations import explain, holds
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.errors import PlaybookError, shown
-from playbooks.library.bundled import names, path_of
+from playbooks.library.bundled import path_of, runnable_names
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import action_of
 from playbooks.parser.loader import changed, load, loads
@@ -314,7 +314,7 @@ def _read(source: str | Path) -> Playbook:
     text = str(source)
     if "\n" in text:
         return loads(text, NAME)
-    return load(path_of(text) if text in names() and not Path(text).exists() else text)
+    return load(path_of(text) if text in runnable_names() and not Path(text).exists() else text)
 
 
 def _built(parts: dict[str, Any]) -> Playbook:

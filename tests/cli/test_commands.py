@@ -13,7 +13,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.config_defs import SCOPES, check
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import FLAG_BY_NAME
 from faults.catalogue import CATALOGUE
 from faults.declarations.fault import FAMILIES
 from faults.declarations.operation import OPERATIONS
@@ -116,8 +117,8 @@ def test_an_unknown_fault_is_bad_input(typed: Type, snapshot: SnapshotAssertion)
 
 def test_profiles_lists_versions_and_reports_rules(typed: Type) -> None:
     lines = typed("profiles").out.splitlines()
-    versions, rules_told = lines[1 : len(PROFILE_VERSIONS) + 1], lines[len(PROFILE_VERSIONS) + 2 :]
-    assert tuple(line.split()[0] for line in versions) == PROFILE_VERSIONS
+    versions, rules_told = lines[1 : len(RELEASE_LINES) + 1], lines[len(RELEASE_LINES) + 2 :]
+    assert tuple(line.split()[0] for line in versions) == RELEASE_LINES
     assert [line.startswith("client rule") for line in rules_told].count(True) == 1
     told = {line.split()[0]: line.split(maxsplit=2)[1:] for line in rules_told if not line.startswith("client rule")}
     assert {name: meaning for name, (_, meaning) in told.items()} == {

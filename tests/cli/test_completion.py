@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cluster_model.protocol.versions import PROFILE_VERSIONS
+from cluster_model.protocol.releases import RELEASE_LINES
 from faults.catalogue import CATALOGUE
 from playbooks.library import bundled
 from playbooks.session_format.filesystem import Fsync
@@ -44,8 +44,8 @@ def test_options_are_completed() -> None:
     [
         ("floodmark run kip-279", [name for name in bundled.names() if name.startswith("kip-279")]),
         ("floodmark check kip-279", [name for name in bundled.names() if name.startswith("kip-279")]),
-        ("floodmark library --kafka 0.", [each for each in PROFILE_VERSIONS if each.startswith("0.")]),
-        ("floodmark profiles 4", [each for each in PROFILE_VERSIONS if each.startswith("4")]),
+        ("floodmark library --kafka 0.", [each for each in RELEASE_LINES if each.startswith("0.")]),
+        ("floodmark profiles 4", [each for each in RELEASE_LINES if each.startswith("4")]),
         ("floodmark faults gc", [name for name in CATALOGUE if name.startswith("gc")]),
         ("floodmark explore kip-1", ["kip-101"]),
         ("floodmark storm storm-acks", ["storm-acks-1"]),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.protocol.versions import PROFILE_VERSIONS
+from cluster_model.protocol.releases import RELEASE_LINES
 from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.model.step_text import timeline
@@ -139,7 +139,7 @@ def test_the_document_of_one_is_complete(typed: Type, snapshot: SnapshotAssertio
     assert document["expectations"][-1]["kind"] == "eventually"
     assert document["commands"][0].split() == ["floodmark", "run", "power-cut-elr"]
     assert set(document["tags"]) <= {*THEMES, *TAGS}
-    assert set(document["profiles"]) <= set(PROFILE_VERSIONS)
+    assert set(document["profiles"]) <= set(RELEASE_LINES)
 
 
 def test_steps_are_reported_with_when_they_act(snapshot: SnapshotAssertion) -> None:

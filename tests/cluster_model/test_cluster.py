@@ -7,7 +7,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster, StopReason
 from cluster_model.protocol.events import DATA_KINDS, BecameLeader, BrokerFenced, HwAdvanced, IsrChanged, LeaderElected
-from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import modes_of
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action
 from faults.injector import FaultInjector
@@ -245,7 +246,7 @@ TELLING = ["0.8.2", "0.10.2", "1.1", "2.4", "2.7", "3.3", "3.7", "4.1"]
 """Release lines of which each elects, truncates and moves its high watermark by other rules."""
 
 
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS if EVENING else TELLING)
+@pytest.mark.parametrize("kafka", RELEASE_LINES if EVENING else TELLING)
 def test_every_profile_survives_a_crash_of_its_leader_with_acks_all(kafka: str) -> None:
     for mode in modes_of(kafka):
         cluster = Cluster.build(small(kafka, mode, each_us=80_000), 11)

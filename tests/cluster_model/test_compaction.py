@@ -16,7 +16,7 @@ from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import Event, LogCleaned, LogStartMoved, RecordsRead
 from cluster_model.protocol.records import Batch
-from cluster_model.protocol.versions import PROFILE_VERSIONS
+from cluster_model.protocol.releases import RELEASE_LINES
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from tests.cluster_model.hands import HandSteppedCluster
 from tests.support.breadth import EVENING, spread_sample
@@ -379,7 +379,7 @@ def test_views_show_the_holes() -> None:
 
 
 # By high watermark, by epochs with and without KIP-279, by what fetches answer, with eligible replicas.
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS if EVENING else ["0.8.2", "0.11", "2.0", "2.7", "4.1"])
+@pytest.mark.parametrize("kafka", RELEASE_LINES if EVENING else ["0.8.2", "0.11", "2.0", "2.7", "4.1"])
 def test_compaction_survives_a_change_of_leader_in_every_release(kafka: str) -> None:
     cluster = build(kafka, broker={"log.cleaner.enable": True, "log.cleaner.backoff.ms": 3_000})
     cluster.run(12 * SECOND)

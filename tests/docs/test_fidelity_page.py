@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from cluster_model.fidelity import AREAS, Area
-from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Profile
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import FLAG_BY_NAME, Profile
 from docs.generate.reference_pages import fidelity_page
 from playbooks.reference_text import areas_of, changes, document
 from tests.cli.conftest import here, typed
@@ -58,7 +59,7 @@ def test_a_release_has_the_areas_that_were_there() -> None:
     assert "ZooKeeper controller" in [area.name for area in areas_of("3.9")]
     assert "ZooKeeper controller" not in [area.name for area in areas_of("4.0")]
     assert "consumer protocol" not in [area.name for area in areas_of("3.6")]
-    assert all(areas_of(version) for version in PROFILE_VERSIONS)
+    assert all(areas_of(version) for version in RELEASE_LINES)
 
 
 def test_an_area_names_the_real_runs_that_decided_as_the_model_does() -> None:

@@ -3,7 +3,7 @@
 import re
 from xml.etree import ElementTree as ET
 
-from cluster_model.protocol.versions import PROFILE_VERSIONS
+from cluster_model.protocol.releases import RELEASE_LINES
 from faults.catalogue import CATALOGUE
 from playbooks.engine.session_runner import start_session
 from tests.docs.test_readme import README, ROOT, TOUR
@@ -55,13 +55,13 @@ def test_the_loss_is_reported_as_the_program_reports_it() -> None:
 
 def test_numbers_of_playbooks_faults_and_versions() -> None:
     many, first, last = said(r"(\w+) of the traces run under every Kafka version from ([\d.]+) to ([\d.]+\d)")
-    assert (NUMBERS[many], first, last) == (len(TRACES), PROFILE_VERSIONS[0], PROFILE_VERSIONS[-1])
-    assert said(r"under any version from ([\d.]+) to ([\d.]+\d)") == (PROFILE_VERSIONS[0], PROFILE_VERSIONS[-1])
+    assert (NUMBERS[many], first, last) == (len(TRACES), RELEASE_LINES[0], RELEASE_LINES[-1])
+    assert said(r"under any version from ([\d.]+) to ([\d.]+\d)") == (RELEASE_LINES[0], RELEASE_LINES[-1])
     assert said("can fail in more than (forty) ways")
     assert len(CATALOGUE) > 40
     assert all(fault.heals for fault in CATALOGUE.values() if fault.is_lasting)
     compared = (ROOT / "docs" / "learn" / "comparison.md").read_text(encoding="utf-8")
-    assert re.findall(r"of (\d+) release", compared) == [str(len(PROFILE_VERSIONS))]
+    assert re.findall(r"of (\d+) release", compared) == [str(len(RELEASE_LINES))]
 
 
 def test_the_steps_of_the_shrunk_one_are_counted() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.versions import parse_version
+from cluster_model.protocol.releases import parse_version
 from cluster_model.snapshots import Snapshot
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action

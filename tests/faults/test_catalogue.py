@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.protocol.versions import Version
+from cluster_model.protocol.releases import Version
 from faults.catalogue import CATALOGUE, FAULT_LETTERS, check_declarations, fault_hint
 from faults.declarations.fault import (
     ACCEPTS,

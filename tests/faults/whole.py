@@ -7,7 +7,7 @@
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from cluster_model.protocol.versions import parse_version
+from cluster_model.protocol.releases import parse_version
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec, TransactionPlan
 from faults.declarations.fault import Action, Fault
 from faults.declarations.targets import selector_of

@@ -10,7 +10,7 @@ import pytest
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_writer
 
-from cluster_model.protocol.versions import Version
+from cluster_model.protocol.releases import Version
 from gateway.protocol import api_versions, codec
 
 OFFERED = api_versions.offered((4, 1, 0))

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
-from cluster_model.protocol.versions import Version
+from cluster_model.protocol.releases import Version
 from gateway.protocol import api_versions
 from gateway.protocol.context import topic_uuid
 from gateway.protocol.record_batches import BatchProducer, encode_batch

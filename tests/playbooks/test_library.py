@@ -6,7 +6,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.findings import UNEXPLAINED
-from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import modes_of
 from docs.generate.catalogue_pages import library_page, library_theme_page
 from playbooks.engine.session_runner import start_session
 from playbooks.library import bundled
@@ -170,7 +171,7 @@ def test_the_pages_have_every_playbook_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kafka", "mode"), [(kafka, mode) for kafka in PROFILE_VERSIONS for mode in modes_of(kafka)] if EVENING else TELLING
+    ("kafka", "mode"), [(kafka, mode) for kafka in RELEASE_LINES for mode in modes_of(kafka)] if EVENING else TELLING
 )
 def test_the_traces_hold_under_every_version(kafka: str, mode: str) -> None:
     for name in TRACES:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster_model.protocol.config_defaults import DEFAULTS, DefaultScope
-from cluster_model.protocol.versions import parse_version
+from cluster_model.protocol.releases import parse_version
 
 
 def those_of(scope: DefaultScope, kafka: str, config: Mapping[str, Any]) -> dict[str, Any]:

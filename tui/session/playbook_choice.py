@@ -7,7 +7,7 @@ from pathlib import Path
 from cluster_model.protocol.errors import ModelError
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError, Problem, nearest
-from playbooks.library.bundled import fragment_names, names, path_of
+from playbooks.library.bundled import fragment_names, path_of, runnable_names
 from playbooks.library.suffixes import SUFFIXES
 from playbooks.model import Playbook
 from playbooks.parser.loader import changed, load
@@ -35,7 +35,7 @@ def read(text: str) -> Playbook:
         PlaybookError: no such file or name, or it is invalid.
     """
     path = Path(text)
-    if not path.exists() and text in names():
+    if not path.exists() and text in runnable_names():
         return load(path_of(text))
     if not path.exists() and text in fragment_names():
         message = f"found a fragment, expected a playbook; include the fragment by 'include: {text}'"
@@ -48,7 +48,7 @@ def read(text: str) -> Playbook:
                     0,
                     0,
                     "",
-                    f"no such file, and no bundled playbook{nearest(text, names())}; see: floodmark library",
+                    f"no such file, and no bundled playbook{nearest(text, runnable_names())}; see: floodmark library",
                 )
             ]
         )

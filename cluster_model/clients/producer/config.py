@@ -10,7 +10,6 @@ from cluster_model.protocol.config_defaults import EffectiveConfig, check_releas
 from cluster_model.protocol.config_defs import (
     ADAPTIVE,
     AVAILABILITY,
-    FLAWED_CLIENTS,
     IGNORE_KEYS,
     INT_MAX,
     PARTITIONER_CLASS,
@@ -75,7 +74,7 @@ class ProducerConfig:
                 client or cluster.
             ModelError: a codec that the version lacks.
         """
-        client = ClientProfile.of(str(config.get("client.version", profile.version)))
+        client = profile.client_of(str(config.get("client.version", profile.version)))
         for name in config:
             check_release("producer", name, client.number)
         own = EffectiveConfig("producer", client.number, config)
@@ -174,7 +173,7 @@ def _idempotent(
     """
     requested = config.get("enable.idempotence", True if config.get("transactional.id") else None)
     by_default = EffectiveConfig("producer", client.number, {}).boolean("enable.idempotence")
-    default = by_default and client.version not in FLAWED_CLIENTS
+    default = by_default and client.idempotent_by_default
     most = _most_in_flight(client)
     conflict, key = (
         ("acks must be all", "acks") if acks != -1

@@ -422,7 +422,7 @@ def check_partitioner(client: ClientProfile, config: PartitionerConfig) -> None:
     """
     name = config.name
     if name and not (name in CLASSES and CLASSES[name](client)):
-        raise ValueError(f"producers of Kafka {'.'.join(map(str, client.number))} have no partitioner {name}")
+        raise ValueError(f"producers of Kafka {client.version} have no partitioner {name}")
 
 
 def by_key(client: ClientProfile, config: PartitionerConfig) -> bool:

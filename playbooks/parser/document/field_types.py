@@ -10,7 +10,7 @@ from cluster_model.checker.anomalies import KINDS
 from cluster_model.checker.invariants import INVARIANTS
 from cluster_model.checker.liveness import NAMES
 from cluster_model.checker.root_cause import BY_CODE
-from cluster_model.protocol.versions import PROFILE_VERSIONS
+from cluster_model.protocol.releases import RELEASE_LINES, RELEASES, number_of, releases_between, unknown_hint
 from cluster_model.spec import MAX_BROKER
 from cluster_model.util.quantities import counted, listed
 from faults.catalogue import CATALOGUE
@@ -489,7 +489,7 @@ ALLOWED: Final = "versions such as 2.1+ (and later), 0.8.2-2.0 (both included) o
 
 @dataclass(frozen=True, slots=True)
 class Versions(FieldType):
-    """A range of Kafka versions, parsed to the tuple of all versions in it."""
+    """A range of Kafka versions, parsed to the tuple of all release lines and patches in it."""
 
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
@@ -499,59 +499,88 @@ class Versions(FieldType):
         first, dash, last = text.partition("-")
         first, last = first.strip(), last.strip()
         if not dash:
-            last = PROFILE_VERSIONS[-1] if first.endswith("+") else first
+            last = RELEASE_LINES[-1] if first.endswith("+") else first
             first = first.removesuffix("+")
         for version in (first, last):
-            if version not in PROFILE_VERSIONS:
-                message = f"found {shown(version or text)}, expected {ALLOWED}{nearest(version, PROFILE_VERSIONS)}"
-                notes.problem(node, key, message)
+            if version not in RELEASES:
+                notes.problem(node, key, f"found {shown(version or text)}, expected {ALLOWED}{unknown_hint(version)}")
                 return BAD
-        low, high = PROFILE_VERSIONS.index(first), PROFILE_VERSIONS.index(last)
-        if low > high:
+        if number_of(first) > number_of(last):
             notes.problem(node, key, f"found {shown(text)}, allowed with the older version first")
             return BAD
-        return PROFILE_VERSIONS[low : high + 1]
+        return releases_between(first, last)
 
     def _schema(self) -> Schema:
         return {"type": ["string", "number"], "pattern": r"^[0-9.]+(\+| ?- ?[0-9.]+)?$"}
 
 
+_MOST_RANGES: Final = 20
+
+
+def _ranges(node: Node, key: str, notes: ErrorNotes) -> list[tuple[str, ...]] | None:
+    """Read one range of versions or a list of them; None for invalid ones."""
+    if not isinstance(node, Sequence):
+        value = Versions().read(node, key, notes)
+        return None if value is BAD else [value]
+    values = ListOf(Versions(), 1, _MOST_RANGES).read(node, key, notes)
+    return None if values is BAD else values
+
+
+_RANGES_SCHEMA: Final[Schema] = {"anyOf": [Versions().schema(), ListOf(Versions(), 1, _MOST_RANGES).schema()]}
+
+
 @dataclass(frozen=True, slots=True)
-class Profiles(FieldType):
-    """Ranges of Kafka versions, one or a list; parsed to the tuple of all versions in them, oldest first."""
+class VersionRanges(FieldType):
+    """Ranges of Kafka versions, one or a list; parsed to all release lines and patches in them."""
 
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
-        kind = ListOf(Versions(), 1, len(PROFILE_VERSIONS)) if isinstance(node, Sequence) else Versions()
-        value = kind.read(node, key, notes)
-        if value is BAD:
-            return BAD
-        named = {version for part in value for version in part} if isinstance(value, list) else set(value)
-        return tuple(version for version in PROFILE_VERSIONS if version in named)
+        ranges = _ranges(node, key, notes)
+        return BAD if ranges is None else tuple(dict.fromkeys(version for part in ranges for version in part))
 
     def _schema(self) -> Schema:
-        return {"anyOf": [Versions().schema(), ListOf(Versions(), 1, len(PROFILE_VERSIONS)).schema()]}
+        return _RANGES_SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles(FieldType):
+    """Ranges of Kafka versions, one or a list; parsed to the release lines in them, oldest first.
+
+    Of patch releases it has those that are named alone, such as ``2.4.0``.
+    """
+
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
+        ranges = _ranges(node, key, notes)
+        if ranges is None:
+            return BAD
+        named = {version for part in ranges for version in part if len(part) == 1 or version in RELEASE_LINES}
+        return tuple(version for version in RELEASES if version in named)
+
+    def _schema(self) -> Schema:
+        return _RANGES_SCHEMA
 
 
 def ranges_text(versions: tuple[str, ...]) -> str:
-    """Format versions as in a playbook: ``0.11-2.6, 3.0+``."""
-    places = [PROFILE_VERSIONS.index(version) for version in versions]
-    parts: list[list[int]] = []
-    for place in places:
-        if parts and place == parts[-1][-1] + 1:
-            parts[-1].append(place)
+    """Format release lines and patch releases as in a playbook: ``0.11-2.6, 2.7.0, 3.0+``."""
+    parts: list[list[str]] = []
+    for version in versions:
+        if parts and version in RELEASE_LINES and _is_next_line(parts[-1][-1], version):
+            parts[-1].append(version)
         else:
-            parts.append([place])
+            parts.append([version])
     return ", ".join(_range_text(part[0], part[-1]) for part in parts)
 
 
-def _range_text(low: int, high: int) -> str:
-    first, last = PROFILE_VERSIONS[low], PROFILE_VERSIONS[high]
-    if low == high:
+def _is_next_line(before: str, line: str) -> bool:
+    return before in RELEASE_LINES and RELEASE_LINES.index(before) + 1 == RELEASE_LINES.index(line)
+
+
+def _range_text(first: str, last: str) -> str:
+    if first == last:
         return first
-    return f"{first}+" if last == PROFILE_VERSIONS[-1] else f"{first}-{last}"
+    return f"{first}+" if last == RELEASE_LINES[-1] else f"{first}-{last}"
 
 
-KAFKA: Final = FieldSpec(Versions(), "Only under these versions; under others it is ignored.")
+KAFKA: Final = FieldSpec(VersionRanges(), "Only under these versions; under others it is ignored.")
 
 
 def is_for(versions: tuple[str, ...] | None, notes: ErrorNotes) -> bool:

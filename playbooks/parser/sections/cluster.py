@@ -13,7 +13,8 @@ from cluster_model.protocol.config_defaults import check_release
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey, ConfigValue, Scope, check
 from cluster_model.protocol.configs import WRITEBACK_US, ConsumerConfig, TopicConfig
 from cluster_model.protocol.errors import ConfigConflictError, ModelError
-from cluster_model.protocol.versions import DEFAULT_RELEASE, PROFILE_VERSIONS, Profile, modes_of, parse_version
+from cluster_model.protocol.releases import RELEASE_LINES, RELEASES, number_of, unknown_hint
+from cluster_model.protocol.versions import DEFAULT_RELEASE, FLAG_BY_NAME, Profile, modes_of
 from cluster_model.spec import (
     COMMIT_MODES,
     DEFAULT_QUORUM,
@@ -120,7 +121,7 @@ class Config(FieldType):
 
 def check_releases(scope: Scope, fields: Fields, name: str, kafka: str, notes: ErrorNotes) -> bool:
     """Report each configuration under a key that this release of Kafka lacks; return whether it has all of them."""
-    node, version = fields.at(name), parse_version(kafka)
+    node, version = fields.at(name), number_of(kafka)
     if not fields.given(name) or fields.bad(name) or not isinstance(node, Mapping):
         return True
     has_all = True
@@ -166,18 +167,45 @@ def _config_schema(key: ConfigKey) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class KafkaVersion(FieldType):
-    """A release line. It is compared as text: ``4.10`` is not ``4.1``."""
+    """A release line or a patch release. It is compared as text: ``4.10`` is not ``4.1``."""
 
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
-        if isinstance(node, Scalar) and node.text in PROFILE_VERSIONS:
+        if isinstance(node, Scalar) and node.text in RELEASES:
             return node.text
-        hint = nearest(node.text, PROFILE_VERSIONS) if isinstance(node, Scalar) else ""
-        notes.refuse(node, key, f"one of {', '.join(PROFILE_VERSIONS)}{hint}")
+        hint = unknown_hint(node.text) if isinstance(node, Scalar) else ""
+        notes.refuse(node, key, f"one of {', '.join(RELEASE_LINES)}, or a patch release such as 3.6.1{hint}")
         return BAD
 
     def _schema(self) -> Schema:
-        numbers = [float(version) for version in PROFILE_VERSIONS if version.count(".") == 1]
-        return {"enum": [*PROFILE_VERSIONS, *numbers]}
+        numbers = [float(version) for version in RELEASE_LINES if version.count(".") == 1]
+        return {"enum": [*RELEASES, *numbers]}
+
+
+RULES_ALLOWED: Final = "a mapping of rules to true or false, such as fenced_last_known: false"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules(FieldType):
+    """Rules of the release that are switched on or off, by name."""
+
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
+        if not isinstance(node, Mapping):
+            notes.refuse(node, key, RULES_ALLOWED)
+            return BAD
+        rules: dict[str, bool] = {}
+        for name, (where, value) in node.entries.items():
+            if name not in FLAG_BY_NAME:
+                message = f"found {shown(name)}, expected a rule of: floodmark profiles{nearest(name, FLAG_BY_NAME)}"
+                notes.problem(where, key, message)
+                continue
+            on = BooleanType().read(value, f"{key}.{name}", notes)
+            if on is not BAD:
+                rules[name] = on
+        return tuple(rules.items()) if len(rules) == len(node.entries) else BAD
+
+    def _schema(self) -> Schema:
+        properties = {name: {"type": "boolean", "description": rule.meaning} for name, rule in FLAG_BY_NAME.items()}
+        return {"type": "object", "properties": properties, "additionalProperties": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +245,11 @@ DISK: Final = Record(
 
 CLUSTER: Final = Record(
     {
-        "kafka": FieldSpec(KafkaVersion(), "Kafka release line to emulate; default: the newest."),
+        "kafka": FieldSpec(
+            KafkaVersion(),
+            f"Kafka release to emulate: a line such as 3.6, which is its last patch, or a patch such as"
+            f" 3.6.0; default: {DEFAULT_RELEASE}.",
+        ),
         "mode": FieldSpec(ChoiceType(("kraft", "zookeeper")), "Controller mode, if the release has both."),
         "brokers": FieldSpec(
             TypeByShape(
@@ -239,6 +271,7 @@ CLUSTER: Final = Record(
         "config": FieldSpec(Config("broker"), "Broker configuration by Kafka's names and units, for all brokers."),
         "network": FieldSpec(NETWORK, "The network between all nodes."),
         "disk": FieldSpec(DISK, "The brokers' disks."),
+        "rules": FieldSpec(Rules(), "Rules of the release switched on or off, to see what a change or a fix changes."),
     }
 )
 
@@ -404,6 +437,7 @@ def build_cluster(fields: Fields | None, notes: ErrorNotes, *, manual: bool, bro
         combined=_combined(fields, brokers, kafka, notes),
         zookeepers=_zookeepers(fields, kafka, notes),
         writeback_us=disk.get("writeback", WRITEBACK_US) if disk else WRITEBACK_US,
+        rules=fields.get("rules", ()),
     )
     if not any(fields.bad(key) for key in ("kafka", "mode", "controllers", "zookeepers")):
         _note_control_plane(spec, notes)

@@ -19,7 +19,8 @@ from cluster_model.protocol.messages import (
     PartitionState,
     ProduceRequest,
 )
-from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 
 E = KafkaError
@@ -72,13 +73,13 @@ def test_nothing_at_the_high_watermark_or_above_is_reported() -> None:
     assert ask(replica, 101) == (E.NONE, 1, 300)
 
 
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+@pytest.mark.parametrize("kafka", RELEASE_LINES)
 def test_the_largest_timestamp_can_be_asked_for_since_3_0(kafka: str) -> None:
     expected = (E.NONE, 1, 300) if Profile.of(kafka).number >= (3, 0, 0) else (E.UNSUPPORTED_VERSION, -1, -1)
     assert ask(leader(kafka), MAX_TIMESTAMP) == expected
 
 
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+@pytest.mark.parametrize("kafka", RELEASE_LINES)
 def test_before_0_10_1_only_segments_are_distinguished(kafka: str) -> None:
     replica = leader(kafka)
     assert [segment.base for segment in replica.log.segments.all] == [0, 2, 4]
@@ -90,7 +91,7 @@ def test_before_0_10_1_only_segments_are_distinguished(kafka: str) -> None:
         assert told == [0, 0, 0, 0, -1, -1]
 
 
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+@pytest.mark.parametrize("kafka", RELEASE_LINES)
 def test_a_new_leader_has_no_latest_offset_before_its_high_watermark_is_known(kafka: str) -> None:
     replica = leader(kafka)
     assert replica.leadership is not None

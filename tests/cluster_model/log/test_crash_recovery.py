@@ -9,7 +9,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.log.crash_recovery import DISK_LOSS, FLUSHED, POWER_LOSS, TAILS, TORN, WRITTEN_BACK, bytes_to_check
 from cluster_model.protocol.configs import WRITEBACK_US
 from cluster_model.protocol.events import Event, NodeDown, RecordsLost, RecoveryFinished, Truncated
-from cluster_model.protocol.versions import PROFILE_VERSIONS
+from cluster_model.protocol.releases import RELEASE_LINES
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 from tests.support.breadth import EVENING
 
@@ -176,7 +176,7 @@ def test_the_disk_of_a_broker_that_is_down_can_go_too() -> None:
 
 # Each of these truncates, or lets into the ISR, by other rules.
 @pytest.mark.slow
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS if EVENING else ["0.8.2", "0.11", "2.0", "2.7", "4.1"])
+@pytest.mark.parametrize("kafka", RELEASE_LINES if EVENING else ["0.8.2", "0.11", "2.0", "2.7", "4.1"])
 def test_a_wiped_follower_comes_back_with_everything_in_every_release(kafka: str) -> None:
     cluster = build(kafka, retention_bytes=20_000, segment_bytes=10_000)
     cluster.run(40 * SECOND)

@@ -8,12 +8,13 @@ from cluster_model.kernel.rng import RandomStreams
 from cluster_model.protocol.events import Event, LogCleaned
 from cluster_model.protocol.messages import PartitionState, ProduceRequest
 from cluster_model.protocol.records import Batch, CompactionOverlay
-from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from tests.cluster_model.hands import HandSteppedCluster
 
 SECOND = 1_000_000
-EVERY = pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+EVERY = pytest.mark.parametrize("kafka", RELEASE_LINES)
 
 
 def number(kafka: str) -> tuple[int, int, int]:
@@ -159,7 +160,7 @@ def test_a_clean_start_and_a_crash_find_the_same_log_in_every_release(kafka: str
         assert (replica.log.leo, replica.hw, checked) == (3, 3 if clean else 0, 0 if clean else 30)
 
 
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+@pytest.mark.parametrize("kafka", RELEASE_LINES)
 def test_a_returning_follower_truncates_by_its_own_generations_rule(kafka: str) -> None:
     hands = HandSteppedCluster(kafka)
     hands.notify(1, 2, 3)

@@ -16,7 +16,8 @@ from cluster_model.protocol.configs import DAY_US, NEVER, BrokerConfig, LogConfi
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import ProduceRefused
 from cluster_model.protocol.messages import ProduceRequest
-from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
 
 E = KafkaError
@@ -79,7 +80,7 @@ def test_a_compacted_log_rolls_within_its_compaction_lag() -> None:
     assert log_rules(Profile.of("2.2"), {}, compacted).roll_us == 7 * DAY_US
 
 
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+@pytest.mark.parametrize("kafka", RELEASE_LINES)
 def test_defaults_by_release(kafka: str) -> None:
     profile = Profile.of(kafka)
     number = profile.number
@@ -130,7 +131,7 @@ def refused(kafka: str, log: ReplicaLog, size: int, records: int = 1, codec: int
     return batch_error(Profile.of(kafka), log, request, 0)
 
 
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+@pytest.mark.parametrize("kafka", RELEASE_LINES)
 def test_what_is_measured_depends_on_the_message_format(kafka: str) -> None:
     log = log_of(max_message=100)
     single = Profile.of(kafka).number < (0, 11, 0)
@@ -154,7 +155,7 @@ def test_only_batches_of_unusual_size_are_looked_at() -> None:
     assert unchecked_size(log_of(compact=True)) == unchecked_size(log_of(oldest_us=9)) == 0
 
 
-@pytest.mark.parametrize("kafka", PROFILE_VERSIONS)
+@pytest.mark.parametrize("kafka", RELEASE_LINES)
 def test_which_setting_bounds_the_age_of_a_timestamp(kafka: str) -> None:
     profile, number = Profile.of(kafka), Profile.of(kafka).number
     difference: dict[str, ConfigValue] = {"message.timestamp.difference.max.ms": 5}

@@ -23,7 +23,7 @@ from cluster_model.protocol.config_defaults import (
 )
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey, Scope
 from cluster_model.protocol.errors import ConfigConflictError
-from cluster_model.protocol.versions import PROFILE_VERSIONS, parse_version
+from cluster_model.protocol.releases import RELEASE_LINES, parse_version
 from tests.cluster_model.protocol.defaults_of_0_8_2 import DEFAULTS_OF_0_8_2
 
 ROOT: Final = Path(__file__).parents[3]
@@ -82,12 +82,12 @@ def test_every_change_and_every_arrival_has_its_source() -> None:
     for scope, entries in DEFAULTS.items():
         for entry in entries.values():
             first, *later = entry.defaults
-            assert first.source or first.since == PROFILE_VERSIONS[0], (scope, entry.name)
+            assert first.source or first.since == RELEASE_LINES[0], (scope, entry.name)
             assert all(each.source for each in later), (scope, entry.name)
             assert bool(entry.until) == bool(entry.removed_by), (scope, entry.name)
             numbers = [parse_version(each.since) for each in entry.defaults]
             assert numbers == sorted(set(numbers)), (scope, entry.name)
-            assert {each.since for each in entry.defaults} <= set(PROFILE_VERSIONS)
+            assert {each.since for each in entry.defaults} <= set(RELEASE_LINES)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_release_that_has_it_takes_it() -> None:
     for scope, entries in DEFAULTS.items():
         for entry in entries.values():
             check_release(scope, entry.name, parse_version(entry.since))
-            check_release(scope, entry.name, parse_version(entry.until or PROFILE_VERSIONS[-1]))
+            check_release(scope, entry.name, parse_version(entry.until or RELEASE_LINES[-1]))
 
 
 def test_what_is_given_counts_where_the_release_has_it() -> None:

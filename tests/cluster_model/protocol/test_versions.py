@@ -6,18 +6,18 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.releases import RELEASE_LINES
 from cluster_model.protocol.versions import (
     CLIENT_FLAGS,
     DEFAULT_RELEASE,
     FLAGS,
     NEWEST,
-    PROFILE_VERSIONS,
     ClientProfile,
     Profile,
     modes_of,
 )
 
-LAST = PROFILE_VERSIONS[-1]
+LAST = RELEASE_LINES[-1]
 
 HISTORY = [
     ("lag_messages", "0.8.2", "0.8.2"),
@@ -194,18 +194,18 @@ NOT_FROM_A_KIP = {"keeps_last_isr"}
 @pytest.mark.slow
 @pytest.mark.parametrize(("flag", "first", "last"), HISTORY)
 def test_a_rule_holds_from_its_first_release_to_its_last_and_in_no_other(flag: str, first: str, last: str) -> None:
-    with_it = [version for version in PROFILE_VERSIONS if getattr(Profile.of(version), flag)]
-    start, end = PROFILE_VERSIONS.index(first), PROFILE_VERSIONS.index(last)
-    assert with_it == list(PROFILE_VERSIONS[start : end + 1])
+    with_it = [version for version in RELEASE_LINES if getattr(Profile.of(version), flag)]
+    start, end = RELEASE_LINES.index(first), RELEASE_LINES.index(last)
+    assert with_it == list(RELEASE_LINES[start : end + 1])
 
 
 @pytest.mark.parametrize(("flag", "first", "last"), CLIENT_HISTORY)
 def test_a_rule_of_clients_holds_from_its_first_release_to_its_last_and_in_no_other(
     flag: str, first: str, last: str
 ) -> None:
-    with_it = [version for version in PROFILE_VERSIONS if getattr(ClientProfile.of(version), flag)]
-    start, end = PROFILE_VERSIONS.index(first), PROFILE_VERSIONS.index(last)
-    assert with_it == list(PROFILE_VERSIONS[start : end + 1])
+    with_it = [version for version in RELEASE_LINES if getattr(ClientProfile.of(version), flag)]
+    start, end = RELEASE_LINES.index(first), RELEASE_LINES.index(last)
+    assert with_it == list(RELEASE_LINES[start : end + 1])
 
 
 def test_every_rule_has_a_history_here() -> None:
@@ -217,7 +217,7 @@ def test_every_rule_has_a_history_here() -> None:
 
 
 def test_clients_of_a_profile_are_of_its_release() -> None:
-    for version in PROFILE_VERSIONS:
+    for version in RELEASE_LINES:
         assert Profile.of(version).client is ClientProfile.of(version)
     assert ClientProfile.of("3.0.0").number == ClientProfile.of("3.0").number
 
@@ -231,7 +231,7 @@ def test_every_rule_says_what_it_means() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("flag", [flag for flag, _first, _last in HISTORY])
 def test_a_rule_is_the_same_in_both_modes_of_a_release(flag: str) -> None:
-    for version in PROFILE_VERSIONS:
+    for version in RELEASE_LINES:
         assert len({getattr(Profile.of(version, mode), flag) for mode in modes_of(version)}) == 1
 
 
@@ -270,7 +270,7 @@ def test_every_table_of_releases_was_compared_with_the_newest_one(path: str) -> 
 
 
 def test_release_lines_are_listed_oldest_first() -> None:
-    numbers = [Profile.of(version).number for version in PROFILE_VERSIONS]
+    numbers = [Profile.of(version).number for version in RELEASE_LINES]
     assert numbers == sorted(set(numbers))
 
 
@@ -288,7 +288,7 @@ def test_an_unknown_version_is_refused_with_the_nearest_known(
 def test_a_version_like_no_other_gets_the_list_and_no_guess(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ModelError) as caught:
         Profile.of("latest")
-    assert ", ".join(PROFILE_VERSIONS) in str(caught.value)
+    assert ", ".join(RELEASE_LINES) in str(caught.value)
     assert "?" not in str(caught.value)
     assert caught.value.code == "no_version"
     assert str(caught.value) == snapshot

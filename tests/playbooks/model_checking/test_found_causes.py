@@ -19,7 +19,8 @@ from cluster_model.model_checker import (
     StateSpaceSearch,
     Transitions,
 )
-from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Profile
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import FLAG_BY_NAME, Profile
 from playbooks.diagnosis.remedies import FIXES, changes
 from playbooks.model_checking.exploration import playbook as playbook_of
 from playbooks.parser.loader import loads
@@ -311,7 +312,7 @@ def test_every_loss_that_is_found_has_its_cause_and_a_release_that_fixed_it(
 
 
 @pytest.mark.evening
-@pytest.mark.parametrize("kafka", [version for version in PROFILE_VERSIONS if version < "2.1" or version > "4"])
+@pytest.mark.parametrize("kafka", [version for version in RELEASE_LINES if version < "2.1" or version > "4"])
 def test_every_loss_of_every_release_has_its_cause(kafka: str) -> None:
     found = _explained(losses(kafka, ExplorationBounds(epochs=3), 120))
     assert bool(found) == (Profile.of(kafka).number < (2, 1, 0))

@@ -69,19 +69,18 @@ def compare_evidence(directory: Path, seeds: int = SEEDS) -> tuple[Observed, Com
 def compare_with_model(
     real: Observed, playbook: Playbook, seeds: int = SEEDS, most: int = MOST_SEEDS
 ) -> list[Difference]:
-    """Compare a real run with the model's runs of the first seeds, and of more if those have another outcome.
+    """Compare a real run with the model's runs of the first seeds, and of twice as many until one has its outcome.
 
     Runs of several seeds are in processes of their own.
     """
     bounds: Bounds = bounds_of(playbook.spec.config)
     models: list[Observed] = []
-    found: list[Difference] = []
-    for first, last in ((1, seeds), (seeds + 1, most)):
-        models += _observed(playbook, range(first, last + 1))
+    while True:
+        models += _observed(playbook, range(len(models) + 1, seeds + 1))
         found = compare(real, models, bounds)
-        if not any(each.rule in (EQUAL, POSSIBLE) for each in found):
+        if seeds >= most or not any(each.rule in (EQUAL, POSSIBLE) for each in found):
             return found
-    return found
+        seeds = min(2 * seeds, most)
 
 
 def _observed(playbook: Playbook, seeds: Sequence[int]) -> list[Observed]:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from cluster_model.protocol.config_defaults import line_of
-from cluster_model.protocol.versions import PROFILE_VERSIONS, parse_version
+from cluster_model.protocol.releases import parse_version
 from tests.real_kafka.kafka_jars import CLIENTS
 
 Answers = Mapping[str, Any]
@@ -78,9 +77,8 @@ class Subject:
 
     def modelled(self, recorded: Sequence[str]) -> list[str]:
         """Return the recorded releases whose line the model has, oldest first."""
-        lines = {release: line_of(parse_version(release)) for release in recorded}
         compared = RELEASES[RELEASES.index(self.modelled_since) :]
-        return [release for release in compared if lines.get(release) in PROFILE_VERSIONS]
+        return [release for release in compared if release in recorded]
 
 
 @dataclass(frozen=True, slots=True)

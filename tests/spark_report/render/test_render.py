@@ -381,7 +381,7 @@ def opened(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
 
 
 MEASURE = """<script>
-// Without a timer the browser's virtual time would pass at once, on a busy machine before the frames that are waited for.
+// Without a timer virtual time would pass at once, on a busy machine before the frames that are waited for.
 const waiting = setInterval(() => {}, 10);
 addEventListener("load", () => {
   for (const fold of document.querySelectorAll("details")) fold.open = true;

@@ -37,9 +37,9 @@ MemoryOption = Annotated[
 
 def playbooks(incomplete: str) -> list[str]:
     """Return matching bundled playbooks; the shell itself completes file names if none matches."""
-    from playbooks.library.bundled import names  # noqa: PLC0415
+    from playbooks.library.bundled import runnable_names  # noqa: PLC0415
 
-    return _beginning(names(), incomplete)
+    return _beginning(runnable_names(), incomplete)
 
 
 def faults(incomplete: str) -> list[str]:
@@ -52,9 +52,9 @@ def faults(incomplete: str) -> list[str]:
 
 def versions(incomplete: str) -> list[str]:
     """Return matching Kafka versions."""
-    from cluster_model.protocol.versions import PROFILE_VERSIONS  # noqa: PLC0415
+    from cluster_model.protocol.releases import RELEASES  # noqa: PLC0415
 
-    return _beginning(PROFILE_VERSIONS, incomplete)
+    return _beginning(RELEASES, incomplete)
 
 
 def sessions(incomplete: str) -> list[str]:

@@ -6,15 +6,8 @@ from typing import Any, Final
 
 from cluster_model.fidelity import Area
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey
-from cluster_model.protocol.versions import (
-    CLIENT_FLAGS,
-    FLAGS,
-    PROFILE_VERSIONS,
-    Profile,
-    ReleaseRule,
-    Version,
-    modes_of,
-)
+from cluster_model.protocol.releases import RELEASE_LINES, ReleaseRule, Version
+from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, Profile, modes_of
 from cluster_model.util.quantities import listed
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, alias_names, canonical_name
 from faults.declarations import ACCEPTS, FAMILIES, OPERATIONS, SELECTORS, Fault, Operation, Param
@@ -195,11 +188,11 @@ def _parameter_entries(params: Sequence[Param]) -> list[dict[str, Any]]:
 
 def is_modelled(version: str | None) -> bool:
     """Return whether a requested Kafka version is modelled; prints an error if not."""
-    if version is None or version in PROFILE_VERSIONS:
+    if version is None or version in RELEASE_LINES:
         return True
     print_error(
-        f"no Kafka version {shown(version)}{nearest(version, PROFILE_VERSIONS)}; "
-        f"known versions: {', '.join(PROFILE_VERSIONS)}"
+        f"no Kafka version {shown(version)}{nearest(version, RELEASE_LINES)}; "
+        f"known versions: {', '.join(RELEASE_LINES)}"
     )
     return False
 
@@ -210,7 +203,7 @@ def profiles(version: str | None) -> int:
         return BAD_INPUT
     console = stdout_console()
     if version is None:
-        rows = [(each, " or ".join(modes_of(each)), ", ".join(_new_in(each))) for each in PROFILE_VERSIONS]
+        rows = [(each, " or ".join(modes_of(each)), ", ".join(_new_in(each))) for each in RELEASE_LINES]
         table(console, ("kafka", "mode", "new rules"), rows)
         for heading, flags in RULES.items():
             rules = [(flag.name, releases(flag), flag.meaning) for flag in _by_age(flags)]
@@ -229,9 +222,9 @@ def _by_age(flags: Sequence[ReleaseRule], number: Version | None = None) -> list
 
 
 def _new_in(version: str) -> list[str]:
-    position = PROFILE_VERSIONS.index(version)
+    position = RELEASE_LINES.index(version)
     now = Profile.of(version).number
-    before = Profile.of(PROFILE_VERSIONS[position - 1]).number if position else None
+    before = Profile.of(RELEASE_LINES[position - 1]).number if position else None
     flags = (*FLAGS, *CLIENT_FLAGS)
     return [flag.name for flag in flags if flag.holds(now) and (before is None or not flag.holds(before))]
 

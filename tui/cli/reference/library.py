@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from cluster_model.protocol.versions import PROFILE_VERSIONS
+from cluster_model.protocol.releases import RELEASE_LINES, line_of
 from cluster_model.util.quantities import counted, listed
 from playbooks.errors import BAD_INPUT, OK, PlaybookError, Problem, nearest, shown
 from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
@@ -140,9 +140,9 @@ def _problem(wanted: LibraryOptions) -> str:
     if wanted.tag is not None and wanted.tag not in (*THEMES, *TAGS):
         tags = (*THEMES, *TAGS)
         return f"--tag: found {shown(wanted.tag)}, expected {listed(tags)}{nearest(wanted.tag, tags)}"
-    if wanted.kafka is not None and wanted.kafka not in PROFILE_VERSIONS:
-        found = f"--kafka: found {shown(wanted.kafka)}, expected {listed(PROFILE_VERSIONS)}"
-        return found + nearest(wanted.kafka, PROFILE_VERSIONS)
+    if wanted.kafka is not None and wanted.kafka not in RELEASE_LINES:
+        found = f"--kafka: found {shown(wanted.kafka)}, expected {listed(RELEASE_LINES)}"
+        return found + nearest(wanted.kafka, RELEASE_LINES)
     return ""
 
 
@@ -260,8 +260,8 @@ def _commands(playbook: Playbook) -> list[str]:
     others = [version for version in playbook.profiles if version != playbook.spec.kafka]
     if not others:
         return [command]
-    own = PROFILE_VERSIONS.index(playbook.spec.kafka)
-    other = max(others, key=lambda version: abs(PROFILE_VERSIONS.index(version) - own))
+    own = RELEASE_LINES.index(line_of(playbook.spec.kafka))
+    other = max(others, key=lambda version: abs(RELEASE_LINES.index(version) - own))
     return [command, f"{command} --set cluster.kafka={other}"]
 
 

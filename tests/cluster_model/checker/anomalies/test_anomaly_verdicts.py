@@ -10,7 +10,7 @@ from cluster_model.checker.anomalies.index import KeyIndex
 from cluster_model.checker.anomalies.operations import OK
 from cluster_model.protocol.events import BatchCorrupted, NodeDown, PartitionDeleted, TraceEvent
 from cluster_model.protocol.records import CorruptBatchRange
-from cluster_model.protocol.versions import PROFILE_VERSIONS
+from cluster_model.protocol.releases import RELEASE_LINES
 from tests.cluster_model.hands import HandSteppedCluster, P
 
 A, B, C = 1, 2, 3
@@ -141,7 +141,7 @@ def test_a_loss_is_allowed_only_if_its_reason_has_happened(name: str, snapshot: 
     assert why == snapshot
 
 
-@pytest.mark.parametrize("version", PROFILE_VERSIONS)
+@pytest.mark.parametrize("version", RELEASE_LINES)
 def test_a_loss_is_allowed_if_the_version_is_known_for_it(version: str) -> None:
     case = Case(version)
     profile = case.hands.cluster.cluster_state.profile

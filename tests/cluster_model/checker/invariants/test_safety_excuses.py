@@ -9,7 +9,8 @@ from cluster_model.checker.invariants.invariant_checker import DEFINITIONS
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InvariantViolated
-from cluster_model.protocol.versions import PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import Profile, modes_of
 from tests.cluster_model.hands import HandSteppedCluster, P
 from tests.cluster_model.storms import SECOND, LossyStorm, disturbances, spec_of
 from tests.support.breadth import EVENING, sample_count
@@ -119,14 +120,14 @@ def test_state_goes_into_keyframes() -> None:
     assert other.save() == saved
 
 
-@pytest.mark.parametrize("version", PROFILE_VERSIONS)
+@pytest.mark.parametrize("version", RELEASE_LINES)
 def test_an_invariant_guaranteed_by_a_version_is_guaranteed_by_later_ones(version: str) -> None:
     """Checked in the default mode, and in all circumstances together."""
-    profile, place = Profile.of(version), PROFILE_VERSIONS.index(version)
+    profile, place = Profile.of(version), RELEASE_LINES.index(version)
     for definition in DEFINITIONS.values():
         when = tuple(repair.when for repair in definition.fixes)
         if definition.guaranteed_by(profile, when):
-            assert all(definition.guaranteed_by(Profile.of(later), when) for later in PROFILE_VERSIONS[place:])
+            assert all(definition.guaranteed_by(Profile.of(later), when) for later in RELEASE_LINES[place:])
         else:
             known = definition.known(profile, when)
             assert known.startswith(f"known for {version if len(modes_of(version)) == 1 else profile.name}: ")

@@ -8,7 +8,7 @@ import pytest
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
-from cluster_model.protocol.versions import parse_version
+from cluster_model.protocol.releases import parse_version
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec, TransactionPlan
 from faults.declarations.fault import Action
 from faults.injector import FaultInjector

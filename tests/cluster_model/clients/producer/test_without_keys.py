@@ -20,7 +20,8 @@ from cluster_model.clients.producer.partitioners import (
     round_robin_partition,
 )
 from cluster_model.kernel.rng import RandomStream
-from cluster_model.protocol.versions import ClientProfile, Version
+from cluster_model.protocol.releases import Version
+from cluster_model.protocol.versions import ClientProfile
 from tests.cluster_model.clients.producer.queues import Waiting, send
 from tests.support.breadth import sample_count
 

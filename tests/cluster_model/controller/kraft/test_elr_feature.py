@@ -6,7 +6,8 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, Profile, modes_of
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import ELR_FEATURE, Profile, modes_of
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec
 from tests.cluster_model.timelines import Watched
 
@@ -19,7 +20,7 @@ def spec(kafka: str, mode: str, level: int) -> ClusterSpec:
 
 
 def test_it_is_on_by_default_since_4_1_in_kraft_mode() -> None:
-    on = [version for version in PROFILE_VERSIONS if Profile.of(version).elr]
+    on = [version for version in RELEASE_LINES if Profile.of(version).elr]
     assert on == ["4.1", "4.2", "4.3", "4.4"]
 
 
@@ -39,7 +40,7 @@ def test_levels_that_a_release_has(kafka: str, level: int, snapshot: SnapshotAss
 
 
 def test_zookeeper_mode_has_none() -> None:
-    for version in PROFILE_VERSIONS:
+    for version in RELEASE_LINES:
         if "zookeeper" in modes_of(version):
             assert not spec(version, "zookeeper", 0).profile.elr
             with pytest.raises(ModelError) as caught:

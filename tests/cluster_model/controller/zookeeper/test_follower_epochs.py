@@ -2,14 +2,15 @@
 
 import pytest
 
-from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
+from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.versions import modes_of
 from tests.cluster_model.controller.zookeeper.rigs import SECOND, Watched
 from tests.cluster_model.controller.zookeeper.stories import write_one
 
 pytestmark = pytest.mark.slow
 
 ONE = ((1, 2, 3),)
-every_version = pytest.mark.parametrize("kafka", [each for each in PROFILE_VERSIONS if "zookeeper" in modes_of(each)])
+every_version = pytest.mark.parametrize("kafka", [each for each in RELEASE_LINES if "zookeeper" in modes_of(each)])
 
 
 @every_version

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from cluster_model.protocol.config_defaults import line_of
-from cluster_model.protocol.versions import Mode, modes_of, parse_version
+from cluster_model.protocol.releases import parse_version
+from cluster_model.protocol.versions import Mode, modes_of
 from gateway.protocol.api_versions import (
     API_VERSIONS,
     CEILINGS,
@@ -24,7 +24,7 @@ def model_answers(release: str, kafka: Answers) -> Answers:
     The oldest version of the gateway may be newer than Kafka's, never older; then the answer is Kafka's.
     """
     number = parse_version(release)
-    modes = modes_of(line_of(number))
+    modes = modes_of(release)
     ranges = offered(number)
     found: dict[str, Any] = {}
     for api in CEILINGS:

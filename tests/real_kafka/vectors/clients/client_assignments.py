@@ -18,8 +18,7 @@ from cluster_model.assignors.base import (
 )
 from cluster_model.clients.consumer.config import rules_of
 from cluster_model.kernel.rng import RandomStream
-from cluster_model.protocol.config_defaults import line_of
-from cluster_model.protocol.versions import ClientProfile, parse_version
+from cluster_model.protocol.versions import ClientProfile
 from tests.real_kafka.vectors.subject import RELEASES, Answers, Exemption, Subject
 
 CLASSES: Final = {
@@ -119,7 +118,7 @@ def _cases() -> dict[str, list[Round]]:
 
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return the assignment of each round, for the assignors that the release has."""
-    client = ClientProfile.of(line_of(parse_version(release)))
+    client = ClientProfile.of(release)
     rules = rules_of(client)
     found: dict[str, Any] = {}
     for item, rounds in _cases().items():

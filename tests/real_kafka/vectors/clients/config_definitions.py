@@ -4,16 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from cluster_model.protocol.config_defaults import DEFAULTS, ConfigHistory, DefaultScope, line_of
+from cluster_model.protocol.config_defaults import DEFAULTS, ConfigHistory, DefaultScope
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey, ConfigValue
-from cluster_model.protocol.versions import (
-    ELR_FEATURE,
-    FLAG_BY_NAME,
-    TRANSACTION_FEATURE,
-    ReleaseRule,
-    Version,
-    parse_version,
-)
+from cluster_model.protocol.releases import ReleaseRule, Version, parse_version
+from cluster_model.protocol.versions import ELR_FEATURE, FLAG_BY_NAME, TRANSACTION_FEATURE
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.subject import Answers, Exemption, Subject
 
@@ -35,7 +29,7 @@ _SERVER_ASSIGNORS: Final = {"UniformAssignor": "uniform", "RangeAssignor": "rang
 
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return type, default and range of every configuration of the model, of either the model or the release."""
-    number = parse_version(line_of(parse_version(release)))
+    number = parse_version(release)
     scopes = {item.partition("/")[0] for item in kafka}
     found: dict[str, Any] = {}
     if not CONSUMER.holds(number):

@@ -2,15 +2,14 @@
 
 from typing import Any, Final
 
-from cluster_model.protocol.config_defaults import line_of
 from cluster_model.protocol.errors import INVALID_METADATA, RETRIABLE, KafkaError
-from cluster_model.protocol.versions import ClientProfile, parse_version
+from cluster_model.protocol.versions import ClientProfile
 from tests.real_kafka.vectors.subject import Answers, Exemption, Subject
 
 
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return name, retriable and invalid metadata of each code of the model that the release has."""
-    client = ClientProfile.of(line_of(parse_version(release)))
+    client = ClientProfile.of(release)
     found: dict[str, Any] = {}
     for error in KafkaError:
         if f"{error.value}/name" in kafka:

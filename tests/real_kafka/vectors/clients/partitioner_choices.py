@@ -19,8 +19,7 @@ from cluster_model.clients.producer.partitioners import (
     partitioner_of,
 )
 from cluster_model.kernel.rng import RandomStream
-from cluster_model.protocol.config_defaults import line_of
-from cluster_model.protocol.versions import ClientProfile, parse_version
+from cluster_model.protocol.versions import ClientProfile
 from cluster_model.util.deterministic_math import murmur2
 from tests.real_kafka.vectors.subject import Answers, Exemption, Subject
 
@@ -100,7 +99,7 @@ def _built_in_step(stream: RandomStream, total: int) -> list[Any]:
 
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return all hashes, and the choices of the partitioners that the release has."""
-    client = ClientProfile.of(line_of(parse_version(release)))
+    client = ClientProfile.of(release)
     numbers: list[int] = kafka["random numbers"]
     found: dict[str, Any] = {f"murmur2/{key.hex()}": (murmur2(key) ^ 1 << 31) - (1 << 31) for key in _keys()}
     for item, case in _cases().items():

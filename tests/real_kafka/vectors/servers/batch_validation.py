@@ -17,11 +17,11 @@ from crc32c import crc32c
 from cluster_model.broker.partition.producer_state_manager import batch_error
 from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.protocol.config_defaults import line_of
 from cluster_model.protocol.configs import log_rules
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ALL, ProduceRequest
-from cluster_model.protocol.versions import Profile, parse_version
+from cluster_model.protocol.releases import parse_version
+from cluster_model.protocol.versions import Profile
 from gateway.protocol.record_batches import ZSTD, BatchError, code_of, recompress, validate_batch
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import Fields, case_text, parse_fields
@@ -61,7 +61,7 @@ def _uses_zstd(case: str) -> bool:
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return the model's errors for Kafka's cases."""
     number = parse_version(release)
-    profile = Profile.of(line_of(number))
+    profile = Profile.of(release)
     return {case: _error(parse_fields(case), profile, one_bound=number < _ONE_BOUND_UNTIL) for case in kafka}
 
 

@@ -10,8 +10,7 @@ from typing import Final
 from cluster_model.controller.cluster_parts import build_parts
 from cluster_model.kernel.rng import RandomStreams
 from cluster_model.log.leader_epoch_cache import UNDEFINED, EpochCache
-from cluster_model.protocol.config_defaults import line_of
-from cluster_model.protocol.versions import Profile, modes_of, parse_version
+from cluster_model.protocol.versions import Profile, modes_of
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import case_text, parse_fields
@@ -31,7 +30,7 @@ def cases(_release: str) -> list[str]:
 
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return the model's answers to Kafka's cases."""
-    version = line_of(parse_version(release))
+    version = release
     cache = _cache(version)
     return {case: _answer(case, cache, Profile.of(version), answer.split(" ")) for case, answer in kafka.items()}
 

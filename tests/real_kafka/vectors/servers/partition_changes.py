@@ -13,7 +13,8 @@ from cluster_model.controller.rules.kraft_partition_changes import build_change
 from cluster_model.controller.rules.partition_change import ElectionMode
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.messages import NO_LEADER, PartitionState
-from cluster_model.protocol.versions import Profile, parse_version
+from cluster_model.protocol.releases import parse_version
+from cluster_model.protocol.versions import Profile
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import (
     Fields,

@@ -15,11 +15,11 @@ from typing import Final
 
 from cluster_model.broker.partition.producer_state_manager import admit, producer_state
 from cluster_model.log.transaction_index import TransactionIndex
-from cluster_model.protocol.config_defaults import line_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ALL, ProduceRequest
 from cluster_model.protocol.records import ABORT, COMMIT, PLAIN, TRANSACTIONAL, Batch
-from cluster_model.protocol.versions import Profile, parse_version
+from cluster_model.protocol.releases import parse_version
+from cluster_model.protocol.versions import Profile
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import case_text, parse_fields
 from tests.real_kafka.vectors.subject import Answers, Exemption, Subject, releases_since
@@ -49,7 +49,7 @@ def cases(release: str) -> list[str]:
 
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return the model's answers to Kafka's cases."""
-    profile = Profile.of(line_of(parse_version(release)))
+    profile = Profile.of(release)
     return {case: _Leader(profile).answer(parse_fields(case)["calls"]) for case in kafka}
 
 

@@ -12,8 +12,7 @@ from cluster_model.assignors.assignors import server_assignors
 from cluster_model.assignors.base import Assignment, MemberSubscription, TopicPartition, Topics
 from cluster_model.assignors.early_server_assignors import AssignmentError
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import assignor_rules
-from cluster_model.protocol.config_defaults import line_of
-from cluster_model.protocol.versions import Profile, parse_version
+from cluster_model.protocol.versions import Profile
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import Fields, case_text, parse_fields
 from tests.real_kafka.vectors.subject import Answers, Exemption, Subject, releases_since
@@ -46,7 +45,7 @@ def cases(_release: str) -> list[str]:
 
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return the model's assignments for Kafka's cases."""
-    profile = Profile.of(line_of(parse_version(release)))
+    profile = Profile.of(release)
     return {case: _answer(case, profile) for case in kafka}
 
 

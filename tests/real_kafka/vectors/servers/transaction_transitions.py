@@ -23,8 +23,8 @@ from cluster_model.coordinators.transaction.transaction_state_manager import (
     TxnState,
     TxnValue,
 )
-from cluster_model.protocol.config_defaults import line_of
-from cluster_model.protocol.versions import Profile, parse_version
+from cluster_model.protocol.releases import parse_version
+from cluster_model.protocol.versions import Profile
 from tests.real_kafka.kafka_jars import SERVER
 from tests.real_kafka.vectors.servers.case_text import case_text, parse_fields
 from tests.real_kafka.vectors.subject import Answers, Exemption, Subject
@@ -47,7 +47,7 @@ def cases(release: str) -> list[str]:
 
 def model_answers(release: str, kafka: Answers) -> Answers:
     """Return the model's answers to Kafka's cases."""
-    profile = Profile.of(line_of(parse_version(release)))
+    profile = Profile.of(release)
     return {case: _Producer(case, profile).answer() for case in kafka}
 
 

@@ -1,0 +1,105 @@
+"""What is known of a bug in a released Kafka: who is affected, what is seen, and what to do."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Literal
+
+from cluster_model.protocol.releases import RELEASES, ReleaseRule, Version, number_of
+from cluster_model.protocol.versions import CLIENT_RULES, FLAG_BY_NAME, Mode, modes_of
+
+Effect = Literal["durability", "availability", "order", "delivery", "stuck group"]
+EFFECTS: Final[dict[Effect, str]] = {
+    "durability": "records or commits that were acknowledged are lost",
+    "availability": "clients cannot write or read, though enough brokers are up",
+    "order": "records are written after later ones",
+    "delivery": "records are processed twice, late, or never",
+    "stuck group": "members of a group wait, fail, or have no partitions",
+}
+"""Effect of an issue → its meaning."""
+
+
+@dataclass(frozen=True)
+class KnownIssue:
+    """A bug that the model reproduces in the releases that have it."""
+
+    number: str
+    """Its number, such as ``KAFKA-9338``."""
+    title: str
+    """What goes wrong, in one sentence without a full stop."""
+    effect: Effect
+    rule: str
+    """Name of the rule that is the bug or, with ``since``, that is the fix."""
+    seen: str
+    """What an operator sees."""
+    workaround: str
+    """What helps without an upgrade."""
+    needs: str = ""
+    """What a cluster or client must use to be affected, empty for nothing special."""
+    since: Version | None = None
+    """First affected release where ``rule`` is the fix."""
+    mode: Mode | None = None
+    """Controller mode that is affected, None for both."""
+
+    @property
+    def playbook(self) -> str:
+        """Name of the bundled playbook that shows it on both sides: ``kafka-9338``."""
+        return self.number.lower()
+
+    @property
+    def is_of_clients(self) -> bool:
+        """Whether the release of a client decides, not that of the brokers."""
+        return self.rule in CLIENT_RULES
+
+    @property
+    def _rule(self) -> ReleaseRule:
+        return FLAG_BY_NAME[self.rule]
+
+    def affects(self, number: Version) -> bool:
+        """Return whether a patch release has the bug."""
+        holds = self._rule.holds(number)
+        return holds if self.since is None else number >= self.since and not holds
+
+    @cached_property
+    def affected(self) -> tuple[str, ...]:
+        """Affected release lines and patches, oldest first; a line is affected if its last patch is."""
+        return tuple(
+            name
+            for name in RELEASES
+            if self.affects(number_of(name)) and (self.mode is None or self.mode in modes_of(name))
+        )
+
+    @cached_property
+    def fixed(self) -> tuple[str, ...]:
+        """First release of each line without the bug after one with it; empty where no release has a fix."""
+        found: dict[Version, str] = {}
+        patches = [name for name in RELEASES if name == ".".join(map(str, number_of(name)))]
+        had = False
+        for name in patches:
+            number = number_of(name)
+            if self.affects(number):
+                had = True
+            elif had and number[:-1] not in found:
+                found[number[:-1]] = name
+        return _without_successors(tuple(found.values()))
+
+
+def _without_successors(fixed: tuple[str, ...]) -> tuple[str, ...]:
+    """Leave out the first release of every line whose line before was fixed from its first release on, too."""
+    kept = list(fixed)
+    while len(kept) > 1 and all(number_of(name)[-1] == 0 for name in kept[-2:]):
+        kept.pop()
+    return tuple(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class UnmodelledIssue:
+    """A bug that the model cannot express."""
+
+    number: str
+    title: str
+    affected: str
+    """Affected releases as in a playbook: ``2.8-4.1.1``."""
+    fixed: str
+    """Releases with the fix, comma-separated."""
+    reason: str
+    """Why the model cannot express it."""

@@ -1,0 +1,15 @@
+"""Known issues that the model cannot express, each with the reason."""
+
+from typing import Final
+
+from cluster_model.known_issues.issue import UnmodelledIssue
+
+UNMODELLED: Final = (
+    UnmodelledIssue(
+        "KAFKA-19012",
+        "A producer returns the memory of a batch that is still being sent, and another batch overwrites it",
+        affected="2.8-4.1.1",
+        fixed="3.9.2, 4.0.2, 4.1.2, 4.2.0",
+        reason="records have no bytes in memory that another thread could overwrite",
+    ),
+)
