@@ -122,15 +122,16 @@ def own_producer(consumer: Consumer) -> DeadLetterProducer | Output | None:
 def make_consumer(context: ClientContext, node: int, group: GroupSpec, member: int, instance: str = "") -> Consumer:
     """Create one process of a group member; ``instance`` replaces the configured ``group.instance.id``."""
     parts = context.parts
+    profile = parts.profile.for_client(str(group.config.get("client.version", "")))
     # Groups have members since 0.9: before that a consumer's partitions are always assigned manually.
-    coordinated = group.coordinated and parts.profile.group_membership
+    coordinated = group.coordinated and profile.group_membership
     application = Application(group.processing_us, group.commit, group.fails, group.retries, group.retry_pause_us)
     config = ConsumerConfig.of(parts.profile, group.config)
     if group.racks:
         config = replace(config, rack=group.racks[member])
     share = () if coordinated else _share(context, group, member)
     consumer = (ReadProcessWrite if group.output_topic else Consumer)(
-        NodeContext(context.network, node), f"{group.name}/{member}", group.name, parts.profile, config, share,
+        NodeContext(context.network, node), f"{group.name}/{member}", group.name, profile, config, share,
         context.brokers,
         application, parts.epoch_branches, context.emit, context.streams.seed,
         context.streams.named(f"retry:{group.name}/{member}"),
@@ -192,7 +193,8 @@ def client_settings(spec: ClusterSpec, profile: Profile, outside: ExternalClient
     static: dict[str, None] = {}
     groups: dict[str, str] = {}
     for group in spec.groups:
-        coordinated = group.coordinated and profile.group_membership
+        version = str(group.config.get("client.version", ""))
+        coordinated = group.coordinated and profile.for_client(version).group_membership
         committed_only = ConsumerConfig.of(profile, group.config).committed_only
         groups[group.name] = manner(coordinated=coordinated, committed_only=committed_only)
         for number, member in enumerate(f"{group.name}/{number}" for number in range(group.members)):

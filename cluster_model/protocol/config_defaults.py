@@ -356,6 +356,7 @@ PRODUCER_DEFAULTS: Final = _table(
 
 CONSUMER_DEFAULTS: Final = _table(
     *_CONNECTIONS,
+    _of("client.version", None),
     _of("reconnect.backoff.ms", 50, since="0.9", by="ConsumerConfig of the Java client", without=50),
     _of("fetch.min.bytes", 1),
     _of("fetch.max.bytes", 52_428_800, since="0.10.1", by="KIP-74", instead="max.partition.fetch.bytes", without=0),

@@ -548,6 +548,7 @@ _MEMBER: Final = (
 """Consumer keys of group members."""
 
 CONSUMER: Final = _table(
+    _CLIENT_VERSION,
     ConfigKey("fetch.min.bytes", "int", "Bytes that a fetch waits for."),
     ConfigKey("fetch.max.bytes", "int", "Maximum bytes of a whole fetch response (0.10.1).", 1),
     ConfigKey("fetch.max.wait.ms", "int", "Maximum wait of a fetch on the broker.", 1),

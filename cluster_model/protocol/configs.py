@@ -445,14 +445,15 @@ class ConsumerConfig:
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ConsumerConfig":
-        """Make the settings of a client of the cluster's own version, with Kafka's defaults.
+        """Make the settings of a client of the cluster's own version or of its ``client.version``.
 
         Raises:
-            ConfigConflictError: a configuration that the version does not have.
+            ConfigConflictError: a configuration that the version does not have, or a client that these brokers reject.
         """
+        version = profile.for_client(str(config.get("client.version", ""))).client.number
         for name in config:
-            check_release("consumer", name, profile.number)
-        own = EffectiveConfig("consumer", profile.number, config)
+            check_release("consumer", name, version)
+        own = EffectiveConfig("consumer", version, config)
         return ConsumerConfig(
             fetch_wait_us=own.us("fetch.max.wait.ms"),
             fetch_bytes=own.number("max.partition.fetch.bytes"),

@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal
 
-from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.errors import ConfigConflictError, ModelError
 from cluster_model.protocol.releases import (
     RELEASE_LINES,
     RELEASES,
     ReleaseRule,
     Version,
     is_within,
+    line_of,
+    name_of,
     number_of,
     unknown_hint,
 )
@@ -744,6 +746,8 @@ class Profile:
     controller_api_versions: bool
     client_rules: tuple[tuple[str, bool], ...] = ()
     """Rules of all clients that :func:`with_rules` switched on or off."""
+    client_version: str = ""
+    """Release of the client that :meth:`for_client` was called for, empty for the cluster's own."""
 
     @property
     def name(self) -> str:
@@ -752,14 +756,37 @@ class Profile:
 
     @property
     def client(self) -> ClientProfile:
-        """Profile of the clients and tools of the same release."""
-        return self.client_of(self.version)
+        """Profile of the clients and tools: of the same release, or of the client that this is for."""
+        return self.client_of(self.client_version)
 
     def client_of(self, version: str) -> ClientProfile:
-        """Return the profile of the clients of a release, with the rules that were switched on or off."""
+        """Return the profile of the clients of a release, with the rules that were switched on or off.
+
+        An empty ``version`` is that of the cluster.
+
+        Raises:
+            ConfigConflictError: brokers and clients of these releases cannot talk to each other.
+        """
+        version = version or self.version
+        _check_compatible(number_of(version), self.number)
         profile = ClientProfile.of(version)
         rules: dict[str, Any] = dict(self.client_rules)
         return replace(profile, **rules) if rules else profile
+
+    @cache  # noqa: B019 - as many as there are profiles
+    def for_client(self, version: str) -> "Profile":
+        """Return the rules between this cluster and a client of another release: those that both have.
+
+        An empty ``version`` is that of the cluster.
+
+        Raises:
+            ConfigConflictError: brokers and clients of these releases cannot talk to each other.
+        """
+        if not version:
+            return self
+        number = self.client_of(version).number
+        flags: dict[str, Any] = {flag.name: flag.holds(number) and getattr(self, flag.name) for flag in FLAGS}
+        return replace(self, client_version=version, **flags)
 
     @staticmethod
     @cache
@@ -784,6 +811,31 @@ class Profile:
         number = number_of(version)
         flags: dict[str, Any] = {flag.name: flag.holds(number) for flag in FLAGS}
         return Profile(version, chosen, number, chosen == "kraft", **flags)
+
+
+_OLDEST_OF_4: Final[Version] = (2, 1)
+"""Oldest clients of brokers of 4.0 and later, and oldest brokers of such clients (KIP-896)."""
+_NEGOTIATES: Final[Version] = (0, 10, 2)
+"""First client that talks to older brokers (KIP-97)."""
+_NEGOTIATED: Final[Version] = (0, 10, 0)
+"""First broker that says what it understands (KIP-35)."""
+
+
+def _check_compatible(client: Version, brokers: Version) -> None:
+    """Reject a client and brokers that have no version of a request in common."""
+    found = f"a client of {name_of(client)} with brokers of {name_of(brokers)}"
+    if max(client, brokers) >= (4, 0) and min(client, brokers) < _OLDEST_OF_4:
+        needed = "clients of 2.1 or later" if client < brokers else "brokers of 2.1 or later"
+        text = f"Kafka 4 needs {needed} (KIP-896)"
+    elif client <= brokers or line_of(name_of(client)) == line_of(name_of(brokers)):
+        return
+    elif client < _NEGOTIATES:
+        text = "before 0.10.2 a client needs brokers of its own release or a later one (KIP-97)"
+    elif brokers < _NEGOTIATED:
+        text = "a client of a later release needs brokers of 0.10.0 or later (KIP-35)"
+    else:
+        return
+    raise ConfigConflictError("client.version", f"{found}: {text}", code="incompatible_client")
 
 
 @cache

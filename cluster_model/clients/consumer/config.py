@@ -70,12 +70,15 @@ class GroupSettings:
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue], instance: str = "") -> "GroupSettings":
-        """Make the settings of a client of the cluster's own version; ``instance`` makes the member static.
+        """Make the settings of a client of the cluster's own version, or of its ``client.version``.
+
+        ``instance`` makes the member static.
 
         Raises:
             ModelError: a setting that the version lacks, or a heartbeat interval not below the session timeout.
         """
-        number = profile.number
+        profile = profile.for_client(str(config.get("client.version", "")))
+        number = profile.client.number
         for name in config:
             check_release("consumer", name, number)
         if instance:
@@ -126,7 +129,8 @@ def protocol(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:
     Raises:
         ModelError: the version does not have it, or a setting belongs to the other protocol.
     """
-    modern = EffectiveConfig("consumer", profile.number, config).text("group.protocol") == "consumer"
+    profile = profile.for_client(str(config.get("client.version", "")))
+    modern = EffectiveConfig("consumer", profile.client.number, config).text("group.protocol") == "consumer"
     if modern and not (profile.consumer_protocol and profile.kraft):
         raise ModelError(
             f"group.protocol consumer exists since Kafka 3.7 in KRaft mode, this is {profile.name}",
@@ -157,6 +161,6 @@ def _assignors(profile: Profile, listed: str) -> tuple[str, ...]:
     for name in names:
         if not _HAS_ASSIGNOR[name](profile):
             raise ModelError(
-                f"partition.assignment.strategy {name} is not in Kafka {profile.version}", code="not_in_version"
+                f"partition.assignment.strategy {name} is not in Kafka {profile.client.version}", code="not_in_version"
             )
     return tuple(dict.fromkeys(names))

@@ -65,7 +65,8 @@ def reset_policy(profile: Profile, text: str) -> ResetPolicy:
         return ResetPolicy(name)
     if not profile.client.reset_by_duration:
         raise ModelError(
-            f"auto.offset.reset by_duration exists since Kafka 4.0, this is {profile.version}", code="not_in_version"
+            f"auto.offset.reset by_duration exists since Kafka 4.0, this is {profile.client.version}",
+            code="not_in_version",
         )
     back = 0
     for number, fraction, unit in re.findall(r"([0-9]+)(\.[0-9]+)?([DHMS])", duration):

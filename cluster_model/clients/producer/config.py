@@ -74,7 +74,7 @@ class ProducerConfig:
                 client or cluster.
             ModelError: a codec that the version lacks.
         """
-        client = profile.client_of(str(config.get("client.version", profile.version)))
+        client = profile.client_of(str(config.get("client.version", "")))
         for name in config:
             check_release("producer", name, client.number)
         own = EffectiveConfig("producer", client.number, config)

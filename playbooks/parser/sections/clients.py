@@ -392,6 +392,8 @@ def conflict(error: ModelError) -> str:
     """Describe a conflict of configurations, by the error of their client."""
     if error.code == "not_in_version":
         return "a configuration that this version lacks"
+    if error.code == "incompatible_client":
+        return "releases that cannot talk to each other"
     return "mutually exclusive settings"
 
 

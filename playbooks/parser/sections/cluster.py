@@ -704,6 +704,7 @@ def _instances(fields: Fields, profile: Profile, notes: ErrorNotes) -> tuple[str
 def _group(fields: Fields, profile: Profile, notes: ErrorNotes) -> GroupSpec:
     try:
         settings = fields.get("config", {})
+        profile = profile.for_client(str(settings.get("client.version", "")))
         reset_policy(profile, ConsumerConfig.of(profile, settings).reset)
         if fields.get("coordinated", True) and profile.group_membership:
             GroupSettings.of(profile, settings, str(settings.get("group.instance.id", "")))

@@ -168,9 +168,9 @@ def test_the_first_patches_of_3_0_and_3_1_are_idempotent_only_if_told_to(version
 
 
 def test_a_client_has_the_defaults_of_its_own_version() -> None:
-    old = producer("4.1", client_version="2.0")
+    old = producer("3.9", client_version="2.0")
     assert (old.acks, old.retries, old.linger_us, old.idempotent, old.backoff_max_us) == (1, 0, 0, False, 100_000)
-    new = producer("2.0", client_version="4.1")
+    new = producer("2.1", client_version="4.1")
     assert (new.acks, new.retries, new.linger_us, new.idempotent, new.backoff_max_us) == (
         -1, INT_MAX, 5_000, True, SECOND
     )  # fmt: skip
@@ -351,7 +351,7 @@ def test_a_consumer_setting_changes_its_own_field(name: str) -> None:
 
 
 def test_every_consumer_setting_is_somebodys() -> None:
-    assert set(CONSUMER) == {*CONSUMER_FIELDS, *MEMBER_FIELDS, *PROTOCOL_FIELDS, "group.instance.id"}
+    assert set(CONSUMER) == {*CONSUMER_FIELDS, *MEMBER_FIELDS, *PROTOCOL_FIELDS, "group.instance.id", "client.version"}
 
 
 def test_a_consumers_defaults() -> None:
@@ -437,3 +437,51 @@ def test_a_partitioner_that_the_producers_version_lacks_is_refused(
     assert caught.value.code == code
     assert str(caught.value) == snapshot
     assert caught.value.key == next(iter(settings))
+
+
+# ``client.version``: clients of another release than the brokers.
+
+
+@pytest.mark.parametrize(
+    ("client", "brokers"),
+    [("2.0", "4.0"), ("2.0.1", "4.4"), ("4.0", "2.0"), ("0.10.1", "0.10.0"), ("0.9", "0.8.2"), ("2.0", "0.9")],
+)
+def test_releases_that_cannot_talk_to_each_other_are_refused(client: str, brokers: str) -> None:
+    for of in (ProducerConfig.of, ConsumerConfig.of):
+        with pytest.raises(ConfigConflictError) as caught:
+            of(Profile.of(brokers), {"client.version": client})
+        assert (caught.value.key, caught.value.code) == ("client.version", "incompatible_client")
+
+
+@pytest.mark.parametrize(
+    ("client", "brokers"),
+    [("2.1", "4.4"), ("4.4", "2.1"), ("0.8.2", "3.9"), ("0.10.2", "0.10.0"), ("0.9.0.1", "0.9.0.0")],
+)
+def test_releases_that_have_a_version_of_each_request_in_common_are_accepted(client: str, brokers: str) -> None:
+    config = {"client.version": client}
+    assert ProducerConfig.of(Profile.of(brokers), config).client.version == client
+    assert Profile.of(brokers).for_client(client).client.version == client
+    assert ConsumerConfig.of(Profile.of(brokers), config)
+
+
+def test_a_consumer_has_the_defaults_of_its_release_and_the_rules_that_both_have() -> None:
+    cluster = Profile.of("3.9")
+    old = ConsumerConfig.of(cluster, {"client.version": "1.1"})
+    assert old.request_timeout_us == ConsumerConfig.of(Profile.of("1.1"), {}).request_timeout_us
+    assert old.request_timeout_us != ConsumerConfig.of(cluster, {}).request_timeout_us
+    between = cluster.for_client("1.1")
+    assert (between.fetch_sessions, between.kip_320, between.static_members) == (True, False, False)
+    assert cluster.for_client("4.4").kip_320
+    assert not Profile.of("2.0").for_client("3.9").kip_320
+    assert cluster.for_client("") == cluster
+
+
+def test_a_member_has_the_assignors_and_the_join_request_of_its_release() -> None:
+    member = GroupSettings.of(Profile.of("3.9"), {"client.version": "2.2"})
+    assert member.version == 4
+    assert not member.reports_lost
+    with pytest.raises(ModelError) as caught:
+        GroupSettings.of(
+            Profile.of("3.9"), {"client.version": "2.3", "partition.assignment.strategy": "CooperativeStickyAssignor"}
+        )
+    assert caught.value.code == "not_in_version"
