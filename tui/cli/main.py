@@ -17,7 +17,14 @@ from typer.core import TyperGroup
 from playbooks.errors import BAD_INPUT, INTERRUPTED, TERMINATED
 from playbooks.session_format.filesystem import Fsync
 from tui.cli.commands import options as known
-from tui.cli.commands.analysis import register_ask, register_explore, register_shrink, register_storm, register_why
+from tui.cli.commands.analysis import (
+    register_ask,
+    register_explore,
+    register_shrink,
+    register_storm,
+    register_upgrade,
+    register_why,
+)
 from tui.cli.commands.options import FsyncOption, JsonOption, SeedOption
 from tui.cli.commands.reference import register_reference, register_settings
 from tui.cli.commands.report import register_fleet, register_report, register_spark
@@ -442,7 +449,7 @@ def _groups(
 
 
 _PARTS = (
-    *(register_ask, register_why, register_explore, register_storm, register_shrink),
+    *(register_ask, register_why, register_explore, register_storm, register_shrink, register_upgrade),
     *(register_settings, register_live, register_report, register_fleet, register_spark, register_serve),
     register_completion,
 )

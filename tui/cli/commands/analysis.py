@@ -1,4 +1,4 @@
-"""Command-line options of ``floodmark storm``, ``ask``, ``explore``, ``shrink`` and ``why``."""
+"""Command-line options of ``floodmark storm``, ``ask``, ``explore``, ``shrink``, ``why`` and ``upgrade``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -354,3 +354,53 @@ def register_why(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
 
         request = WhyRequest(source, json, finding or 0, seed, settings or (), jobs or 0, seeds, at)
         end(lambda: run_why(request))
+
+
+UPGRADE_HELP = """Show what an upgrade of Kafka fixes and breaks, and compare your playbooks under both versions.
+
+A version is a release line such as 3.6, which stands for its last patch, or a patch such as 3.6.0. Without a playbook
+it lists the known issues that the upgrade leaves behind and those that it brings. With playbooks it runs each under
+both versions; where the outcomes differ it runs the first version again with one changed rule or default at a time, to
+find what makes the difference.
+
+Examples:
+
+  floodmark upgrade 3.6.0 3.9.2
+
+  floodmark upgrade 3.6.0 4.4 mine.yaml leader-crash
+
+  floodmark upgrade 3.6.0 4.4 --library --markdown > ticket.md
+
+Exit code 0: no playbook gets worse. 1: a playbook passes before the upgrade and not after it. 2: bad input. 130:
+stopped.
+"""
+
+
+def register_upgrade(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+    """Add the command; ``end`` does what a command does and leaves with its exit code."""
+
+    @app.command("upgrade", help=UPGRADE_HELP)
+    def _upgrade(
+        before: Annotated[
+            str, typer.Argument(metavar="FROM", help="Current Kafka version.", autocompletion=known.versions)
+        ],
+        after: Annotated[str, typer.Argument(metavar="TO", help="New Kafka version.", autocompletion=known.versions)],
+        playbooks: Annotated[
+            list[str] | None,
+            typer.Argument(
+                metavar="[PLAYBOOK]...", help="Playbooks: files or bundled names.", autocompletion=known.playbooks
+            ),
+        ] = None,
+        library: Annotated[
+            bool, typer.Option("--library", help="Add all bundled playbooks that are for both versions.")
+        ] = False,
+        markdown: Annotated[
+            bool, typer.Option("--markdown", help="Print Markdown on stdout, for a change ticket.")
+        ] = False,
+        jobs: JobsOption = None,
+        json: JsonOption = False,
+    ) -> None:
+        from tui.cli.analysis.upgrade import UpgradeRequest, run_upgrade  # noqa: PLC0415
+
+        request = UpgradeRequest(before, after, tuple(playbooks or ()), library, jobs or 0, json, markdown)
+        end(lambda: run_upgrade(request))

@@ -15,7 +15,7 @@ from cluster_model.protocol.releases import (
 )
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, Profile, modes_of
 from cluster_model.util.quantities import counted
-from playbooks.errors import BAD_INPUT, OK, nearest, shown
+from playbooks.errors import BAD_INPUT, OK, shown
 from playbooks.reference_text import areas_of, changes, document, releases, versions
 from playbooks.release_changes import (
     DefaultChange,
@@ -175,7 +175,7 @@ def issues(name: str | None, *, json: bool = False) -> int:
     if wanted in numbers:
         return _print_issue(numbers[wanted], json=json)
     if wanted is not None and wanted.startswith("KAFKA-"):
-        print_error(f"no issue {shown(wanted)}{nearest(wanted, numbers)}; see: floodmark issues")
+        print_error(f"no issue {shown(wanted)}; see: floodmark issues")
         return BAD_INPUT
     if not is_modelled(name):
         return BAD_INPUT

@@ -1,0 +1,128 @@
+"""Playbooks under two releases: which outcomes differ, and which single change makes each difference."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from playbooks.engine.worker_pool import JobOutcome, PlaybookJob
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import loads
+from playbooks.upgrade import UpgradeError, assess, assessment_json, assessment_markdown, outcome_rows, suitable
+from playbooks.upgrade import assessment as searched
+from playbooks.upgrade.assessment import differs
+from playbooks.upgrade.document import SEVERAL
+from tests.support.library import playbook_of
+
+DEFAULTS = """floodmark: 1
+name: defaults
+profiles: 2.8-3.0
+cluster: {kafka: "2.8", brokers: 3}
+topics: [{name: orders, placement: [[1, 2, 3]]}]
+clients:
+  producers: [{name: checkout, topic: orders, rate: 20/s}]
+steps:
+  - {at: 5s, inject: partition, target: leader(orders-0), to: followers(orders-0)}
+  - {at: 7s, inject: crash, target: leader(orders-0), for: 30s}
+expect: [acked(checkout) > 100]
+"""
+
+
+def defaults(text: str = DEFAULTS) -> Playbook:
+    return loads(text, "defaults.yaml")
+
+
+def test_a_known_issue_that_makes_the_difference_is_named() -> None:
+    found = assess([playbook_of("kafka-19522")], "4.0.2", "4.1.0", workers=1)
+    assert [issue.number for issue in found.changes.fixed] == ["KAFKA-19522"]
+    (only,) = found.playbooks
+    assert {name: [each.issue for each in causes] for name, causes in only.causes.items()} == {
+        "violated": ["KAFKA-19522"]
+    }
+    assert (only.before["violated"], only.after["violated"]) == ("isr-eligibility", "")
+
+
+def test_a_default_that_makes_the_difference_is_named() -> None:
+    (only,) = assess([defaults()], "2.8", "3.0", workers=1).playbooks
+    assert only.before["acked_lost"] == 40
+    assert only.after["acked_lost"] == 0
+    names = [each.name for each in only.causes["acked_lost"]]
+    assert names == ["default of acks", "default of enable.idempotence"]
+    settings = dict(only.causes["acked_lost"][0].settings)
+    assert settings == {"clients.producers.checkout.config.acks": "all"}
+
+
+def test_what_a_client_sets_itself_is_no_default_of_its() -> None:
+    text = DEFAULTS.replace("rate: 20/s", "rate: 20/s, config: {acks: 1}")
+    (only,) = assess([defaults(text)], "2.8", "3.0", workers=1).playbooks
+    assert not only.differs
+
+
+def test_the_same_release_makes_no_difference() -> None:
+    found = assess([defaults()], "2.8", "2.8.2", workers=1)
+    assert not found.playbooks[0].differs
+    assert (found.changes.fixed, found.changes.new_rules, found.changes.defaults) == ((), (), ())
+
+
+def test_processes_make_no_difference() -> None:
+    playbooks = [defaults(), playbook_of("kafka-19522")]
+    one, two = (assess(playbooks[:1], "2.8", "3.0", workers=each) for each in (1, 2))
+    assert assessment_json(one) == assessment_json(two)
+
+
+def test_a_difference_that_no_single_change_makes_is_reported_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = searched.run_all
+
+    def only_base(jobs: list[PlaybookJob], **rest: object) -> list[JobOutcome]:
+        """Runs with one changed default come out as without it."""
+        bare = [
+            replace(job, text=DEFAULTS) if any(".config." in path for path in job.settings) else job for job in jobs
+        ]
+        return run(bare, **rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(searched, "run_all", only_base)
+    (only,) = assess([defaults()], "2.8", "3.0", workers=1).playbooks
+    assert only.causes["acked_lost"] == ()
+    assert [row[1:] for row in outcome_rows(only)] == [("40", "0", SEVERAL)]
+
+
+def test_a_playbook_that_a_release_cannot_run_is_refused() -> None:
+    text = DEFAULTS.replace("rate: 20/s", "rate: 20/s, config: {transactional.id: t}")
+    with pytest.raises(UpgradeError, match=r"^Kafka 0\.10\.2: "):
+        assess([defaults(text)], "0.10.2", "2.8", workers=1)
+
+
+def test_progress_counts_the_runs() -> None:
+    told: list[str] = []
+    assess([defaults()], "2.8", "2.8.2", workers=1, on_progress=told.append)
+    assert [re.sub(r"\D+", " ", text).split() for text in told] == [["1", "2"], ["2", "2"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "found"),
+    [
+        ("verdict", "pass", "fail", True), ("verdict", "pass", "pass", False), ("acked_lost", 0, 1, True),
+        ("rejected", 100, 91, False), ("rejected", 100, 89, True), ("unavailable_us", 0, 900_000, False),
+        ("unavailable_us", 0, 1_000_000, True), ("unavailable_us", 90_000_000, 91_500_000, False),
+    ],
+)  # fmt: skip
+def test_small_differences_are_chance(name: str, old: int | str, new: int | str, found: bool) -> None:
+    assert differs(name, old, new) is found
+
+
+def test_a_playbook_is_suitable_for_the_releases_that_it_names() -> None:
+    assert suitable(defaults(), "2.8.0", "3.0")
+    assert not suitable(defaults(), "2.8", "3.1")
+    assert suitable(playbook_of("kafka-19522"), "4.0", "4.1.0")
+
+
+def test_as_markdown_it_has_a_table_of_each_difference() -> None:
+    text = assessment_markdown(assess([playbook_of("kafka-19522"), defaults()], "4.0.2", "4.1.0", workers=1))
+    assert re.findall(r"^#+ (.*)$", text, re.MULTILINE) == [
+        "Upgrade of Kafka 4.0.2 to 4.1.0",
+        "Fixed: 1 known issue",
+        "New: no known issues",
+        "In both: no known issues",
+        "Playbooks",
+        "kafka-19522",
+    ]

@@ -1,0 +1,121 @@
+"""``floodmark upgrade``: what an upgrade fixes and breaks, in general and for given playbooks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+
+from cluster_model.known_issues import KnownIssue
+from cluster_model.protocol.releases import RELEASES, unknown_hint
+from cluster_model.util.quantities import counted
+from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, shown
+from playbooks.library.bundled import names, path_of
+from playbooks.model.playbook import Playbook
+from playbooks.parser.loader import load
+from playbooks.upgrade import (
+    PlaybookDifference,
+    UpgradeAssessment,
+    UpgradeError,
+    assess,
+    assessment_json,
+    assessment_markdown,
+    outcome_rows,
+    suitable,
+    summary,
+)
+from tui.output.command_end import exit_code_of, to_text
+from tui.output.console import (
+    ProgressLine,
+    print_document,
+    print_error,
+    print_line,
+    stderr_console,
+    stdout_console,
+    table,
+)
+from tui.session.playbook_choice import read
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeRequest:
+    """Arguments of the command."""
+
+    before: str
+    after: str
+    playbooks: Sequence[str] = ()
+    library: bool = False
+    """Whether to add all bundled playbooks that are for both releases."""
+    jobs: int = 0
+    json: bool = False
+    markdown: bool = False
+
+
+def run_upgrade(request: UpgradeRequest) -> int:
+    """Assess an upgrade; return 0, 1 if a playbook passes before and not after, or 2 for bad input."""
+    for release in (request.before, request.after):
+        if release not in RELEASES:
+            print_error(f"no Kafka version {shown(release)}{unknown_hint(release)}; see: floodmark profiles")
+            return BAD_INPUT
+    if request.json and request.markdown:
+        print_error("found --json and --markdown together, expected one of them")
+        return BAD_INPUT
+    return exit_code_of(lambda: _run(request))
+
+
+def _run(request: UpgradeRequest) -> int:
+    try:
+        chosen = [read(text) for text in request.playbooks] + _bundled(request)
+        with ProgressLine(stderr_console()) as progress_line:
+            found = assess(
+                chosen,
+                request.before,
+                request.after,
+                workers=request.jobs,
+                on_progress=lambda text: progress_line.update(lambda: text),
+            )
+    except (PlaybookError, UpgradeError) as error:
+        print_error(str(error))
+        return BAD_INPUT
+    if request.json:
+        print_document(to_text(assessment_json(found)))
+    elif request.markdown:
+        print_document(assessment_markdown(found))
+    else:
+        _print(stdout_console(), found)
+    return FAILED if any(_broken(each) for each in found.playbooks) else OK
+
+
+def _bundled(request: UpgradeRequest) -> list[Playbook]:
+    if not request.library:
+        return []
+    found = [load(path_of(name)) for name in names()]
+    return [each for each in found if suitable(each, request.before, request.after)]
+
+
+def _broken(found: PlaybookDifference) -> bool:
+    return found.before["verdict"] == "pass" != found.after["verdict"]
+
+
+def _print(console: Console, found: UpgradeAssessment) -> None:
+    changes = found.changes
+    print_line(console, f"from Kafka {changes.before} to {changes.after}", "bold")
+    for text, issues in (("fixed", changes.fixed), ("new", changes.gained), ("in both", changes.kept)):
+        print_line(console, f"{text}: {counted(len(issues), 'known issue')}")
+        if issues:
+            table(console, ("issue", "effect", "title"), [_issue_row(each) for each in issues])
+    rules = len(changes.new_rules) + len(changes.dropped_rules)
+    more = f"floodmark profiles --diff {changes.before} {changes.after}"
+    print_line(console, f"also {counted(rules, 'rule')} and {counted(len(changes.defaults), 'default')}, see: {more}")
+    if not found.playbooks:
+        print_line(console, "to compare outcomes of playbooks: floodmark upgrade FROM TO PLAYBOOK..., or --library")
+        return
+    print_line(console, "")
+    for each in found.playbooks:
+        if each.differs:
+            print_line(console, each.playbook, "bold red" if _broken(each) else "bold")
+            table(console, ("outcome", changes.before, changes.after, "because of"), outcome_rows(each))
+    print_line(console, summary(found))
+
+
+def _issue_row(issue: KnownIssue) -> tuple[str, str, str]:
+    return issue.number, issue.effect, issue.title
