@@ -884,5 +884,5 @@ def with_transactions(profile: Profile, level: int) -> Profile:
 NEWEST: Final = RELEASE_LINES[-1]
 """Newest release line."""
 
-DEFAULT_RELEASE: Final = "4.1"
+DEFAULT_RELEASE: Final = NEWEST
 """Release line of a playbook that names none."""

@@ -92,13 +92,13 @@ def assessment_markdown(found: UpgradeAssessment) -> str:
         parts.append(f"\n## {title}: {counted(len(issues), 'known issue')}\n")
         if issues:
             rows = [(each.number, each.effect, each.title, each.workaround, fixed_text(each)) for each in issues]
-            parts.append("\n" + table_text(("issue", "effect", "title", "workaround", "fixed in"), rows, escaped))
+            parts.append("\n" + table_text(("issue", "effect", "title", "workaround", "fixed in"), rows))
     if found.playbooks:
         parts.append(f"\n## Playbooks\n\n{summary(found)}\n")
     for each in found.playbooks:
         if each.differs:
             heads = ("outcome", changes.before, changes.after, "because of")
-            parts.append(f"\n### {escaped(each.playbook)}\n\n{table_text(heads, outcome_rows(each), escaped)}")
+            parts.append(f"\n### {escaped(each.playbook)}\n\n{table_text(heads, outcome_rows(each))}")
     return "".join(parts)
 
 

@@ -299,7 +299,7 @@ def test_the_usual_mode_is_taken_when_none_is_given() -> None:
 
 
 def test_the_newest_release_is_the_last_of_the_list() -> None:
-    assert (NEWEST, DEFAULT_RELEASE) == ("4.4", "4.1")
+    assert (NEWEST, DEFAULT_RELEASE) == ("4.4", "4.4")
 
 
 @pytest.mark.parametrize("path", REVIEWED)

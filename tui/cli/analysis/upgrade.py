@@ -10,7 +10,7 @@ from cluster_model.protocol.releases import RELEASES, unknown_hint
 from cluster_model.util.quantities import counted
 from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, shown
 from playbooks.library.bundled import names, path_of
-from playbooks.model.playbook import Playbook
+from playbooks.model import Playbook
 from playbooks.parser.loader import load
 from playbooks.upgrade import (
     PlaybookDifference,
