@@ -395,7 +395,8 @@ WEAK_ISR: Final = InvariantDefinition(
     "this replica uses, at the same offset.",
     "KIP-320; WeakIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification)",
     COMPLETENESS_FIXES,
-    "Unclean elections; members that lost unflushed records.",
+    "Unclean elections; members that lost unflushed records; members that a reassignment removed, and whose log another "
+    "one may have created anew, while the leader was cut off and did not learn of it.",
 )
 
 
@@ -414,7 +415,10 @@ class WeakIsr(Completeness):
 
     def logs_differ(self, partition: str, now: int) -> None:
         """Compare all presumed leaders with their own ISR."""
+        current = self.cluster_state.records[partition].state.leader_epoch
         for leader in self.leaders(partition):
             if leader.leadership is not None:
                 isr = leader.leadership.isr
-                self.compare(partition, leader, isr, f"its own ISR {listed(isr)}", now)
+                outdated = leader.leader_epoch < current
+                members = [each for each in isr if not (outdated and self._leaving(partition, each))]
+                self.compare(partition, leader, members, f"its own ISR {listed(isr)}", now)
