@@ -28,7 +28,8 @@ from cluster_model.checker.root_cause import (
     SKIPPED,
     RecordBlock,
 )
-from cluster_model.protocol.releases import RELEASE_LINES, number_of
+from cluster_model.known_issues import Effect
+from cluster_model.protocol.releases import RELEASE_LINES, Version, line_of, name_of, number_of
 from cluster_model.protocol.versions import ELR_FEATURE, modes_of
 from cluster_model.util.quantities import counted, thousands
 from faults.declarations import Action, FaultError, Value
@@ -43,6 +44,7 @@ from playbooks.parser.document.yaml_source import Scalar, compose
 from playbooks.parser.document.yaml_source import Sequence as YamlSequence
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import SettingError, cell_text
+from playbooks.release_changes import issues_of
 from playbooks.results.result import SessionResult
 from playbooks.results.sweep_matrix import TENTH_US
 
@@ -53,8 +55,7 @@ from playbooks.results.sweep_matrix import TENTH_US
 
 FIXES: Final[dict[str, str]] = {
     "0.11": "KIP-101, KIP-106, KIP-98",
-    "1.1": "KAFKA-7128, KAFKA-7415, released in 2.0.1",
-    "2.0": "KIP-279",
+    "2.0": "KIP-279, KAFKA-7128, KAFKA-7415",
     "2.1": "KIP-320",
     "2.7": "KIP-595",
     "3.0": "KIP-679",
@@ -62,11 +63,9 @@ FIXES: Final[dict[str, str]] = {
     "3.7": "KIP-966",
     "4.1": "KIP-966",
 }
-"""Versions that fixed something about losses, with the KIP or issue.
-
-The last state of a release line counts: KAFKA-7128 and KAFKA-7415 are on branch 1.1 after 1.1.1, and no release before
-2.0.1 has them.
-"""
+"""Release lines that fixed something about losses, with the KIP or issue; a line is its last patch."""
+_EFFECTS: Final[dict[str, Effect]] = {LOST: "durability", REORDERED: "order"}
+"""Kind of findings → effect of the known issues whose fix may prevent them; ``delivery`` for all other kinds."""
 
 WRITING: Final = ("append", "produce_send")
 """Manual steps that write records."""
@@ -210,14 +209,22 @@ def _wider(placed: Sequence[int], brokers: Sequence[int]) -> tuple[int, ...]:
 
 
 def _versions(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
-    """Yield the later versions that fixed something, and the newest, if they have the mode."""
+    """Yield the later versions that fixed something, patches included, and the newest, if they have the mode."""
     spec = playbook.spec
     newest = [version for version in RELEASE_LINES if not spec.mode or spec.mode in modes_of(version)][-1]
-    for version in dict.fromkeys([*FIXES, newest]):
-        if number_of(spec.kafka) < number_of(version) <= number_of(newest):
-            named = kind == LOST or (version == DEFAULTS and kind in _WRITES)
-            note = FIXES.get(version, "") if named else ""
-            yield SettingChange(f"kafka {version}", (("cluster.kafka", version),), note)
+    notes: dict[Version, list[str]] = {number_of(newest): []}
+    for version, note in FIXES.items():
+        named = kind == LOST or (version == DEFAULTS and kind in _WRITES)
+        notes.setdefault(number_of(version), []).extend([note] if named else [])
+    for issue in issues_of(spec.kafka):
+        later = [number_of(fixed) for fixed in issue.fixed if number_of(fixed) > number_of(spec.kafka)]
+        if issue.effect == _EFFECTS.get(kind, "delivery") and later:
+            notes.setdefault(later[0], []).append(issue.number)
+    for number, texts in sorted(notes.items()):
+        if number_of(spec.kafka) < number <= number_of(newest):
+            patch = ".".join(map(str, number))
+            version = patch if line_of(patch) == line_of(spec.kafka) else name_of(number)
+            yield SettingChange(f"kafka {version}", (("cluster.kafka", version),), ", ".join(texts))
 
 
 SEEDS: Final = 5

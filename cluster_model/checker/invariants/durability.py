@@ -395,8 +395,8 @@ WEAK_ISR: Final = InvariantDefinition(
     "this replica uses, at the same offset.",
     "KIP-320; WeakIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification)",
     COMPLETENESS_FIXES,
-    "Unclean elections; members that lost unflushed records; members that a reassignment removed, and whose log another "
-    "one may have created anew, while the leader was cut off and did not learn of it.",
+    "Unclean elections; members that lost unflushed records; members that a reassignment removed while the leader was "
+    "cut off and did not learn of it: another one may have added them again, with a new log.",
 )
 
 
