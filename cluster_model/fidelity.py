@@ -381,7 +381,8 @@ AREAS: Final = (
             "markers_renew_nothing",
             "producer_epoch_bump",
             "five_in_flight",
-            "strict_in_flight", "idempotent_by_default",
+            "strict_in_flight",
+            "idempotent_by_default",
             "bumps_epoch",
         ),
         since="0.11",
@@ -486,7 +487,6 @@ AREAS: Final = (
         modes="kraft",
         left_out=(
             "Changing a group's protocol while it has members; configuration of a single group; racks: assignors since 3.8 ignore them, and Java consumers send none before 4.1.",
-            "Up to 4.0 a known member that joins again is accepted; Kafka fences it since 3.7 (KAFKA-19233).",
             "Limits of session timeouts and heartbeat intervals. The model's administrators use DescribeGroups for both protocols; real ones use each protocol's own request.",
             "Subscription patterns that need more than 2 MiB of memory when compiled.",
         ),

@@ -4,4 +4,15 @@ from typing import Final
 
 from cluster_model.known_issues.issue import KnownIssue
 
-GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = ()
+GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
+    KnownIssue(
+        "KAFKA-19233",
+        "A member of the consumer protocol that joins again is fenced until its session ends",
+        "stuck group",
+        rule="fences_rejoins",
+        needs="group.protocol consumer",
+        mode="kraft",
+        seen="A member logs FENCED_MEMBER_EPOCH again and again, and nobody reads its partitions.",
+        workaround="Restart the member, which then has a new member id; or shorten group.consumer.session.timeout.ms.",
+    ),
+)

@@ -75,7 +75,7 @@ HISTORY = [
     ("consumer_protocol", "3.7", LAST),
     ("server_patterns", "4.0", LAST),
     ("assignment_epochs", "4.3", LAST),
-    ("fences_rejoins", "4.1", "4.1"),
+    ("fences_rejoins", "3.7", "4.1"),
     ("revokes_in_epoch", "4.2", LAST),
     ("assignment_interval", "4.3", LAST),
     ("first_assignment_epoch", "4.3", LAST),

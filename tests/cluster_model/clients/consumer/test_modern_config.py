@@ -50,7 +50,7 @@ def test_a_setting_of_the_consumer_protocol_changes_its_own_field(name: str) -> 
 def test_the_consumer_protocols_defaults() -> None:
     assert ConsumerGroupConfig.of(Profile.of("4.0"), {}) == ConsumerGroupConfig(
         enabled=True, session_us=45 * SECOND, heartbeat_us=5 * SECOND, max_size=2**31 - 1,
-        assignors=("uniform", "range"), assignor_rules=NEWEST_SERVER_RULES, fences_rejoins=False,
+        assignors=("uniform", "range"), assignor_rules=NEWEST_SERVER_RULES, fences_rejoins=True,
         assignment_epochs=False, assignment_interval_us=0, first_epoch=0, timed_assignments=False,
         bumps_revoking=True, assigns_by_new_assignor=False, ends_empty=False,
         write_timeout_us=5 * SECOND,
