@@ -431,6 +431,7 @@ AREAS: Final = (
             "rebalance_timeout",
             "delete_groups",
             "group_retention",
+            "expires_in_rebalance",
             "member_id_required",
             "static_members",
             "offset_delete",

@@ -6,6 +6,14 @@ from cluster_model.known_issues.issue import KnownIssue
 
 GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-13636",
+        "Offsets of a group expire while it rebalances, by the subscriptions of the generation before",
+        "delivery",
+        rule="expires_in_rebalance",
+        seen="A group that was empty for a moment has no committed offsets; its members begin by auto.offset.reset.",
+        workaround="Set offsets.retention.minutes longer than any topic is without records.",
+    ),
+    KnownIssue(
         "KAFKA-19233",
         "A member of the consumer protocol that joins again is fenced until its session ends",
         "stuck group",

@@ -150,6 +150,13 @@ FLAGS: Final = (
         "offsets expire by the state of their group, not only by the age of the commit (KIP-211)",
         (2, 1, 0),
     ),
+    ReleaseRule(
+        "expires_in_rebalance",
+        "commits expire during a rebalance by the subscriptions of the generation before it (until KAFKA-13636)",
+        (2, 4, 0),
+        (3, 1, 0),
+        fixes=((2, 8, 2), (3, 0, 1)),
+    ),
     ReleaseRule("member_id_required", "a new member first receives an id, then joins with it (KIP-394)", (2, 2, 0)),
     ReleaseRule("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
     ReleaseRule("offset_delete", "an administrator may delete offsets, and remove several members at once", (2, 4, 0)),
@@ -673,6 +680,7 @@ class Profile:
     rebalance_timeout: bool
     delete_groups: bool
     group_retention: bool
+    expires_in_rebalance: bool
     member_id_required: bool
     static_members: bool
     offset_delete: bool
