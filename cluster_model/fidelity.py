@@ -434,6 +434,7 @@ AREAS: Final = (
             "expires_in_rebalance",
             "member_id_required",
             "static_members",
+            "forgets_static_rejoins",
             "offset_delete",
             "sync_timeout",
             "skip_assignment",

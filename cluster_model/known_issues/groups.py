@@ -6,6 +6,15 @@ from cluster_model.known_issues.issue import KnownIssue
 
 GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-10284",
+        "The new member id of a static member that returns to a Stable group is not stored",
+        "stuck group",
+        rule="forgets_static_rejoins",
+        needs="group.instance.id",
+        seen="After its coordinator moved, a member that was restarted before ends with FencedInstanceIdException.",
+        workaround="Restart the member that ended; it joins under its instance id again.",
+    ),
+    KnownIssue(
         "KAFKA-13636",
         "Offsets of a group expire while it rebalances, by the subscriptions of the generation before",
         "delivery",

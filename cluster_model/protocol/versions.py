@@ -159,6 +159,12 @@ FLAGS: Final = (
     ),
     ReleaseRule("member_id_required", "a new member first receives an id, then joins with it (KIP-394)", (2, 2, 0)),
     ReleaseRule("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
+    ReleaseRule(
+        "forgets_static_rejoins",
+        "the new member id of a static member that returns to a Stable group is not stored (until KAFKA-10284)",
+        (2, 3, 0),
+        (2, 6, 0),
+    ),
     ReleaseRule("offset_delete", "an administrator may delete offsets, and remove several members at once", (2, 4, 0)),
     ReleaseRule(
         "stable_offsets", "OffsetFetch may require stable offsets: none pending in a transaction (KIP-447)", (2, 5, 0)
@@ -683,6 +689,7 @@ class Profile:
     expires_in_rebalance: bool
     member_id_required: bool
     static_members: bool
+    forgets_static_rejoins: bool
     offset_delete: bool
     stable_offsets: bool
     sync_timeout: bool
