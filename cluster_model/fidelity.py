@@ -435,6 +435,7 @@ AREAS: Final = (
             "member_id_required",
             "static_members",
             "forgets_static_rejoins",
+            "completes_without_rejoined",
             "offset_delete",
             "sync_timeout",
             "skip_assignment",

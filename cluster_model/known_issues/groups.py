@@ -6,6 +6,15 @@ from cluster_model.known_issues.issue import KnownIssue
 
 GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-9801",
+        "A static member that returns between join and sync gets no partitions; with a leader nobody does",
+        "stuck group",
+        rule="completes_without_rejoined",
+        needs="group.instance.id",
+        seen="A group is Stable, and a member, or every one, owns no partition.",
+        workaround="Remove the member, or stop it for longer than its session timeout, to begin another rebalance.",
+    ),
+    KnownIssue(
         "KAFKA-10284",
         "The new member id of a static member that returns to a Stable group is not stored",
         "stuck group",

@@ -165,6 +165,12 @@ FLAGS: Final = (
         (2, 3, 0),
         (2, 6, 0),
     ),
+    ReleaseRule(
+        "completes_without_rejoined",
+        "a static member that returns before the assignment is synced starts no rebalance (until KAFKA-9801)",
+        (2, 3, 0),
+        (2, 4),
+    ),
     ReleaseRule("offset_delete", "an administrator may delete offsets, and remove several members at once", (2, 4, 0)),
     ReleaseRule(
         "stable_offsets", "OffsetFetch may require stable offsets: none pending in a transaction (KIP-447)", (2, 5, 0)
@@ -690,6 +696,7 @@ class Profile:
     member_id_required: bool
     static_members: bool
     forgets_static_rejoins: bool
+    completes_without_rejoined: bool
     offset_delete: bool
     stable_offsets: bool
     sync_timeout: bool
