@@ -66,6 +66,12 @@ FLAGS: Final = (
     ReleaseRule("hw_push", "a follower's delayed fetch is completed when the HW moves", (2, 4, 0), (2, 5)),
     ReleaseRule("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
     ReleaseRule(
+        "reads_lagging_followers",
+        "consumers are sent to followers in their rack also outside the ISR (until KAFKA-14372)",
+        (2, 4, 0),
+        (3, 3, 1),
+    ),
+    ReleaseRule(
         "diverging_fetch",
         "Fetch carries the last fetched epoch, and the response reports a divergence (KIP-595)",
         (2, 7, 0),
@@ -664,6 +670,7 @@ class Profile:
     leo_is_in_sync: bool
     hw_push: bool
     reads_from_followers: bool
+    reads_lagging_followers: bool
     diverging_fetch: bool
     alter_partition: bool
     recovery_state: bool
