@@ -412,6 +412,7 @@ AREAS: Final = (
             "max_timestamp",
             "max_timestamp_compressed",
             "detects_truncation",
+            "retries_deleted_topic",
             "keeps_paused",
             "reset_by_duration",
         ),

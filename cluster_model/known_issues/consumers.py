@@ -6,6 +6,16 @@ from cluster_model.known_issues.issue import KnownIssue
 
 CONSUMER_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-16224",
+        "A member commits again and again before a revocation, as a topic of the commit was deleted",
+        "stuck group",
+        rule="retries_deleted_topic",
+        needs="group.protocol consumer and enable.auto.commit",
+        mode="kraft",
+        seen="After a topic was deleted a group is Reconciling for max.poll.interval.ms; new members get nothing.",
+        workaround="Remove the topic from the subscription before it is deleted; or restart the member.",
+    ),
+    KnownIssue(
         "KAFKA-14372",
         "Consumers are sent to a follower in their rack that is not in the ISR, and lag with it",
         "delivery",

@@ -560,6 +560,12 @@ CLIENT_FLAGS: Final = (
         "a consumer validates its position against the end of its leader epoch (KAFKA-7747)",
         (2, 3, 0),
     ),
+    ReleaseRule(
+        "retries_deleted_topic",
+        "consumer protocol: a commit before a revocation is repeated for a deleted topic (until KAFKA-16224)",
+        (3, 7, 0),
+        (3, 7),
+    ),
     ReleaseRule("keeps_paused", "a consumer keeps the fetched records of a paused partition (KAFKA-7548)", (2, 4, 0)),
     ReleaseRule("reset_by_duration", "auto.offset.reset may name a duration (KIP-1106)", (4, 0, 0)),
     ReleaseRule("group_tables", "kafka-consumer-groups.sh prints tables of members and state (KIP-175)", (1, 1, 0)),
@@ -633,6 +639,7 @@ class ClientProfile:
     on_partitions_lost: bool
     member_racks: bool
     detects_truncation: bool
+    retries_deleted_topic: bool
     keeps_paused: bool
     reset_by_duration: bool
     group_tables: bool
