@@ -8,10 +8,11 @@ external_clients: the node of the gateway's real clients.
 cluster_overview: views of a whole cluster.
 snapshots: keyframes, to which a session can return.
 fidelity: which of Kafka's rules are modelled, and which are not.
+known_issues: bugs of released Kafkas.
 
-Imports go downward only, in this order: util, protocol, spec, assignors, kernel, connections, log, broker, zookeeper,
-then controller, coordinators and clients (which do not import each other), observation, checker, inspection, this
-package, manual and model_checker. Only the standard library is used.
+Imports go downward only, in this order: util, protocol, known_issues, spec, assignors, kernel, connections, log,
+broker, zookeeper, then controller, coordinators and clients (which do not import each other), observation, checker,
+inspection, this package, manual and model_checker. Only the standard library is used.
 """
 
 __all__ = [

@@ -1,8 +1,8 @@
 """Playbooks: scripted experiments on a simulated cluster, from their YAML to results and recordings.
 
 version, errors (playbook errors with line and column, exit codes), text (Markdown, commands), units (durations, sizes,
-rates), event_text (events as text) and reference_text (fidelity and invariants) are what every
-package below may use. The packages, lowest first:
+rates), event_text (events as text), reference_text (fidelity and invariants) and release_changes (differences of two
+Kafka releases) are what every package below may use. The packages, lowest first:
 session_format, conditions, model, library: session files, conditions, a checked playbook, the bundled ones.
 parser, model_checking: parse YAML to a playbook, or to a list of all its errors.
 results, recording, engine, timetravel: run a session, record it, replay it, go back to an earlier time.
@@ -16,6 +16,7 @@ __all__ = [
     "errors",
     "event_text",
     "reference_text",
+    "release_changes",
     "text",
     "units",
     "version",

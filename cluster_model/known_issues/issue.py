@@ -1,4 +1,4 @@
-"""What is known of a bug in a released Kafka: who is affected, what is seen, and what to do."""
+"""Description of a bug in released Kafkas: affected releases, effect, what is seen, and what helps."""
 
 from dataclasses import dataclass
 from functools import cached_property

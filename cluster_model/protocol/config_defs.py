@@ -28,7 +28,7 @@ INT_MAX: Final = 2**31 - 1
 class ConfigKey:
     """One configuration key: its type, the range of an ``int``, the choices of a ``str``, and its description ``doc``.
 
-    A ``str`` without choices takes any text that ``pattern`` matches; ``form`` describes that pattern.
+    A ``str`` without choices takes any text that ``pattern`` matches; ``form`` describes the pattern, or many choices.
     """
 
     name: str
@@ -476,7 +476,7 @@ TOPIC: Final = _table(
 
 _CLIENT_VERSION: Final = ConfigKey(
     "client.version", "str", "Kafka release of the client library; the cluster's by default.",
-    choices=RELEASES,
+    choices=RELEASES, form="a release line such as 3.6, or a patch release such as 3.6.0",
 )  # fmt: skip
 """Not a Kafka configuration: with Kafka it is the version of the library that the application is built with."""
 
@@ -640,5 +640,5 @@ def _text(key: ConfigKey, value: object) -> str:
 def _choice(key: ConfigKey, value: object) -> str:
     text = "all" if key.name == "acks" and str(value) == "-1" else str(value)
     if isinstance(value, bool) or text not in key.choices:
-        raise ModelError(f"{key.name} takes {', '.join(key.choices)}, found {value!r}", code="not_a_choice")
+        raise ModelError(f"{key.name} takes {key.form or ', '.join(key.choices)}, found {value!r}", code="not_a_choice")
     return text

@@ -81,7 +81,7 @@ def unknown_hint(version: str) -> str:
     line = next((known for known in RELEASE_LINES if version.startswith(f"{known}.")), None)
     if line is not None:
         return f"; {line} has {PATCHES[line][0]} to {PATCHES[line][-1]}"
-    near = difflib.get_close_matches(version, RELEASE_LINES, n=1, cutoff=0.3)
+    near = difflib.get_close_matches(version, RELEASE_LINES, n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -94,7 +94,7 @@ def is_within(version: Version, since: Version, until: Version | None = None) ->
 def releases_between(first: str, last: str) -> tuple[str, ...]:
     """Return the lines and patch releases between two releases, both included; a line includes all its patches.
 
-    A line counts as its last patch: 2.4 is in 2.4.1 to 2.5, and not in 2.3 to 2.4.0.
+    A line counts as its last patch: 2.4 is in 2.4.1 to 2.5, and not in 2.3 to 2.4.0. Empty if the first is newer.
 
     Raises:
         KeyError: there is no such release.

@@ -32,6 +32,7 @@ PAGES: Final[Mapping[str, str]] = {
     "keys-clients": "docs.generate.catalogue_pages:key_part_page:clients",
     "keys-manual": "docs.generate.catalogue_pages:key_part_page:manual",
     "keys-steps": "docs.generate.catalogue_pages:key_part_page:steps",
+    "known-issues": "docs.generate.reference_pages:known_issues_page",
     "library": "docs.generate.catalogue_pages:library_page",
     "library-consumers": "docs.generate.catalogue_pages:library_theme_page:consumers",
     "library-controller": "docs.generate.catalogue_pages:library_theme_page:controller",

@@ -9,7 +9,7 @@ import typer
 
 from cluster_model.protocol.config_defaults import DEFAULTS, ConfigHistory, DefaultScope
 from cluster_model.protocol.config_defs import INT_MAX, LONG_MAX, SCOPES, ConfigKey, ConfigValue
-from cluster_model.protocol.releases import RELEASE_LINES, ReleaseRule
+from cluster_model.protocol.releases import PATCHES, RELEASE_LINES, ReleaseRule
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, modes_of
 from playbooks.reference_text import releases
 from playbooks.text import safe, table_text
@@ -137,11 +137,15 @@ def config_page() -> str:
     configs = [
         f"\n## {scope.capitalize()}\n\n{_config_table(scope, list(keys.values()))}" for scope, keys in SCOPES.items()
     ]
-    versions = [(f"`{each}`", " or ".join(modes_of(each))) for each in RELEASE_LINES]
+    versions = [
+        (f"`{line}`", ", ".join(f"`{patch}`" for patch in patches), " or ".join(modes_of(line)))
+        for line, patches in PATCHES.items()
+    ]
     return (
         _CONFIGS_HEAD
         + "".join(configs)
-        + f"\n## Versions\n\n{table_text(('cluster.kafka', 'cluster.mode'), versions)}"
+        + "\n## Versions\n\nA release line stands for its last patch. A patch release is written in full.\n\n"
+        + table_text(("cluster.kafka", "patches", "cluster.mode"), versions)
         + "\n## Rules that differ between versions\n\nThe [fidelity card](fidelity.md) has their sources and tests.\n"
         + "Brokers and controllers follow the first table, by `cluster.kafka`. Clients and tools follow the second, by\n"
         + "`cluster.kafka`; a producer by its `client.version`.\n"
@@ -172,7 +176,7 @@ def _allowed(key: ConfigKey) -> str:
     short = [
         each for each in key.choices if each.rpartition(".")[2] == each or each.rpartition(".")[2] not in key.choices
     ]
-    return " or ".join(short) if key.choices else allowed_values(key)
+    return " or ".join(short) if key.choices and not key.form else allowed_values(key)
 
 
 # docs/reference/glossary.md

@@ -1,6 +1,6 @@
 """Reference pages that are generated from registries and tables of the product.
 
-Anomalies, causes, the fidelity card, invariants, liveness properties, APIs of the gateway.
+Anomalies, causes, the fidelity card, known issues, invariants, liveness properties, APIs of the gateway.
 """
 
 import re
@@ -23,11 +23,13 @@ from cluster_model.checker.liveness.partition_state import LivenessProperty
 from cluster_model.checker.root_cause.findings import CAUSES, Cause
 from cluster_model.checker.root_cause.findings import KINDS as FINDING_KINDS
 from cluster_model.fidelity import AREAS, Area
+from cluster_model.known_issues import EFFECTS, KNOWN_ISSUES, UNMODELLED, KnownIssue
 from cluster_model.protocol.releases import RELEASE_LINES
 from cluster_model.protocol.versions import Profile, modes_of
 from gateway.handlers.registry import HANDLERS
 from gateway.protocol.api_versions import ADVERTISED_FROM_ZERO, KRAFT_ONLY, OLDEST, offered
 from playbooks.reference_text import changes, fixes_text, guaranteed_versions_text, stricter_guarantees, versions
+from playbooks.release_changes import affected_text, fixed_text
 from playbooks.text import safe, table_text
 
 # ruff: noqa: E501 - pages of prose and tables
@@ -332,3 +334,54 @@ def _api_row(api: int, ranges: Mapping[str, Mapping[int, tuple[int, int]]]) -> s
     if api in KRAFT_ONLY:
         name += " (KRaft)"
     return f"| {name} | {api} | {0 if api in ADVERTISED_FROM_ZERO else lowest} | {newest} |\n"
+
+
+# docs/reference/known-issues.md
+
+
+_ISSUES_HEAD: Final = """\
+# Known issues
+
+Public bugs of released Kafkas that the model reproduces, each in the releases that have it. `floodmark issues` prints this
+list, `floodmark issues 3.6.0` the issues of one release, `floodmark profiles --diff 3.6.0 3.9.2` what an upgrade fixes.
+Each issue has a bundled playbook of its own that shows it in an affected release, and not in a fixed one:
+
+```console
+$ floodmark run kafka-19522 --set cluster.kafka=4.0.2
+```
+
+Each is one rule of the model. `--set cluster.rules.RULE=false` runs an affected release without it; the tests check that
+this alone makes the difference. This page is generated from the table of issues (`python -m docs.generate known-issues`).
+
+"""
+
+
+def known_issues_page() -> str:
+    """Return the page of known issues, in Markdown."""
+    effects = table_text(("effect", "meaning"), EFFECTS.items())
+    rows = [
+        (f"[{each.number}](#{each.playbook})", affected_text(each), fixed_text(each), each.effect, each.title)
+        for each in KNOWN_ISSUES
+    ]
+    unmodelled = [(each.number, each.affected, each.fixed, each.title, each.reason) for each in UNMODELLED]
+    return (
+        _ISSUES_HEAD
+        + effects
+        + f"\n## All\n\n{table_text(('issue', 'affected', 'fixed in', 'effect', 'title'), rows)}"
+        + "\n## Not modelled\n\nThe model cannot express these.\n\n"
+        + table_text(("issue", "affected", "fixed in", "title", "reason"), unmodelled)
+        + "".join(_issue_section(each) for each in KNOWN_ISSUES)
+    )
+
+
+def _issue_section(issue: KnownIssue) -> str:
+    rows = [
+        ("affected", affected_text(issue)),
+        ("fixed in", fixed_text(issue)),
+        ("of", "clients" if issue.is_of_clients else "brokers and controllers"),
+        ("needs", issue.needs),
+        ("seen", issue.seen),
+        ("workaround", issue.workaround),
+        ("rule", f"`{issue.rule}`"),
+    ]
+    return f"\n## {issue.number}\n\n{safe(issue.title)}.\n\n" + table_text(("", ""), [row for row in rows if row[1]])

@@ -27,13 +27,13 @@ from playbooks.parser.document.field_types import (
     Schema,
     TextType,
     TypeByShape,
-    Versions,
+    VersionRanges,
 )
 from playbooks.parser.document.grid import CASES
 from playbooks.parser.document.variables import GIVEN, STEP_INCLUDE, VARIABLE, with_variables
 from playbooks.parser.loader import FRAGMENT, PLAYBOOK
 from playbooks.parser.sections import expectations
-from playbooks.parser.sections.cluster import Config, KafkaVersion
+from playbooks.parser.sections.cluster import Config, KafkaVersion, Rules
 from playbooks.parser.steps.manual_steps import THEN, Nothing, manual_record
 from playbooks.parser.steps.step_groups import GROUP
 from playbooks.parser.steps.timed_steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS, timed_record
@@ -98,9 +98,10 @@ _PLAIN: Final[Mapping[type[FieldType], str]] = {
     BrokerId: "the id of a broker",
     PartitionName: "a partition such as orders-0",
     ConditionText: "a condition such as acked_lost() == 0",
-    KafkaVersion: "a release line such as 3.9, see: floodmark profiles",
+    KafkaVersion: "a release such as 3.9 or 3.9.1, see: floodmark profiles",
     Nothing: "nothing",
-    Versions: "versions such as 2.1+, 0.8.2-2.0 or 1.1",
+    Rules: "a mapping of rules to true or false, see: floodmark profiles",
+    VersionRanges: "versions such as 2.1+, 0.8.2-2.0 or 1.1, or a list of them",
     Profiles: "versions such as 2.1+, 0.8.2-2.0 or 1.1, or a list of them",
     type(THEN.kind): "a mapping of a partition's brokers to their state, such as 1: {leo: 2, hw: 1}",
 }

@@ -12,7 +12,9 @@ from tests.architecture.tree import modules, nodes
 pytestmark = pytest.mark.slow
 
 ALLOWED = {
-    "cluster_model.protocol.versions": "the table itself, and the modes of a release",
+    "cluster_model.protocol.releases": "order of releases, and rules that hold in some",
+    "cluster_model.protocol.versions": "the modes of a release",
+    "cluster_model.known_issues.issue": "the first release that has a bug",
     "cluster_model.protocol.config_defaults": "the table of configurations and their defaults",
     "cluster_model.protocol.features": "the table of levels of features",
     "faults.declarations.operation": "the table of operations, each with the release that brought it",
@@ -21,7 +23,7 @@ ALLOWED = {
     "playbooks.diagnosis.remedies": "later releases to try, in their order",
 }
 """Module → why it may compare releases."""
-RELEASE = re.compile(r"(profile|client)\.number\b|\bparse_version\(|\bProfile\.of\(.*\.number\b")
+RELEASE = re.compile(r"(profile|client)\.number\b|\b(?:parse_version|number_of)\(|\bProfile\.of\(.*\.number\b")
 """The number of a release, as it is written."""
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -64,7 +66,7 @@ def names_of_releases(function: Function) -> set[str]:
 
 def _asks(node: ast.AST) -> bool:
     """Whether a value is what a function makes of a release, or of a comparison, and no release."""
-    made = isinstance(node, ast.Call) and ast.unparse(node.func) not in ("parse_version", "min", "max")
+    made = isinstance(node, ast.Call) and ast.unparse(node.func) not in ("parse_version", "number_of", "min", "max")
     return made or not isinstance(node, ast.Attribute | ast.Call)
 
 

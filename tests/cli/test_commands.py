@@ -120,7 +120,7 @@ def test_profiles_lists_versions_and_reports_rules(typed: Type) -> None:
     versions, rules_told = lines[1 : len(RELEASE_LINES) + 1], lines[len(RELEASE_LINES) + 2 :]
     assert tuple(line.split()[0] for line in versions) == RELEASE_LINES
     assert [line.startswith("client rule") for line in rules_told].count(True) == 1
-    told = {line.split()[0]: line.split(maxsplit=2)[1:] for line in rules_told if not line.startswith("client rule")}
+    told = {(row := re.split(r" {2,}", line))[0]: row[1:] for line in rules_told if not line.startswith("client rule")}
     assert {name: meaning for name, (_, meaning) in told.items()} == {
         flag.name: flag.meaning for flag in FLAG_BY_NAME.values()
     }
@@ -174,7 +174,7 @@ def test_what_configs_says_is_taken_is_taken(typed: Type) -> None:
                 with pytest.raises(ModelError, match=re.escape(name)):
                     check(scope, name, outside)
         elif key.choices:
-            assert taken == " | ".join(key.choices)
+            assert taken == (key.form or " | ".join(key.choices))
         for end in ends:
             assert check(scope, name, end) == end
 

@@ -65,7 +65,7 @@ def allowed_values(key: ConfigKey) -> str:
     if key.type == "ratio":
         return "0 to 1"
     if key.type == "str":
-        return " | ".join(key.choices) or key.form
+        return key.form or " | ".join(key.choices)
     return f"{key.low} or more" if key.high >= INT_MAX else f"{key.low} to {key.high}"
 
 

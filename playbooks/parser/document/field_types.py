@@ -10,7 +10,7 @@ from cluster_model.checker.anomalies import KINDS
 from cluster_model.checker.invariants import INVARIANTS
 from cluster_model.checker.liveness import NAMES
 from cluster_model.checker.root_cause import BY_CODE
-from cluster_model.protocol.releases import RELEASE_LINES, RELEASES, number_of, releases_between, unknown_hint
+from cluster_model.protocol.releases import RELEASE_LINES, RELEASES, releases_between, unknown_hint
 from cluster_model.spec import MAX_BROKER
 from cluster_model.util.quantities import counted, listed
 from faults.catalogue import CATALOGUE
@@ -505,10 +505,11 @@ class Versions(FieldType):
             if version not in RELEASES:
                 notes.problem(node, key, f"found {shown(version or text)}, expected {ALLOWED}{unknown_hint(version)}")
                 return BAD
-        if number_of(first) > number_of(last):
+        found = releases_between(first, last)
+        if not found:
             notes.problem(node, key, f"found {shown(text)}, allowed with the older version first")
             return BAD
-        return releases_between(first, last)
+        return found
 
     def _schema(self) -> Schema:
         return {"type": ["string", "number"], "pattern": r"^[0-9.]+(\+| ?- ?[0-9.]+)?$"}

@@ -1,12 +1,14 @@
 """Release lines and the rules they follow, against Kafka's own history."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from cluster_model.known_issues import KNOWN_ISSUES
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.releases import PATCHES, RELEASE_LINES, line_of, name_of, number_of, releases_between
 from cluster_model.protocol.versions import (
     CLIENT_FLAGS,
     DEFAULT_RELEASE,
@@ -15,9 +17,11 @@ from cluster_model.protocol.versions import (
     ClientProfile,
     Profile,
     modes_of,
+    with_rules,
 )
 
 LAST = RELEASE_LINES[-1]
+PATCH_RELEASES = [patch for patches in PATCHES.values() for patch in patches]
 
 HISTORY = [
     ("lag_messages", "0.8.2", "0.8.2"),
@@ -25,7 +29,7 @@ HISTORY = [
     ("rebalance_timeout", "0.10.1", LAST),
     ("transactions", "0.11", LAST),
     ("verifies_transactions", "3.6", LAST),
-    ("checks_epoch_first", "4.1", LAST),
+    ("checks_epoch_first", "4.1.1", LAST),
     ("transactions_v2", "4.0", LAST),
     ("strict_markers", "4.2", LAST),
     ("transaction_tools", "3.0", LAST),
@@ -43,8 +47,8 @@ HISTORY = [
     ("throttles", "0.10.1", LAST),
     ("exits_out_of_range", "0.8.2", "1.0"),
     ("epoch_truncation", "0.11", LAST),
-    ("isr_epoch_start", "1.1", LAST),
-    ("epoch_on_elect", "1.1", LAST),
+    ("isr_epoch_start", "2.0.1", LAST),
+    ("epoch_on_elect", "2.0.1", LAST),
     ("fetch_sessions", "1.1", LAST),
     ("quits_waiting", "1.1", LAST),
     ("dynamic_config", "1.1", LAST),
@@ -108,7 +112,7 @@ HISTORY = [
     ("hw_waits_eligible", "3.6", LAST),
     ("idempotence", "0.11", LAST),
     ("unknown_producer_id", "1.0", "2.4"),
-    ("unknown_after_marker", "2.0", "2.4"),
+    ("unknown_after_marker", "2.0.1", "2.4"),
     ("five_batches", "1.0", LAST),
     ("markers_renew_nothing", "1.0", "2.3"),
     ("producer_epoch_bump", "2.5", LAST),
@@ -147,6 +151,7 @@ CLIENT_HISTORY = [
     ("splits_batches", "0.11", LAST),
     ("five_in_flight", "1.0", LAST),
     ("strict_in_flight", "4.0", LAST),
+    ("idempotent_by_default", "3.2", LAST),
     ("bumps_epoch", "2.5", LAST),
     ("consumer_group_metadata", "2.5", LAST),
     ("aborts_when_fenced", "2.7", LAST),
@@ -155,19 +160,19 @@ CLIENT_HISTORY = [
     ("sticky_partitioner", "2.4", LAST),
     ("round_robin_partitioner", "2.4", LAST),
     ("built_in_partitioner", "3.3", LAST),
-    ("round_robin_two_turns", "2.4", "3.8"),
+    ("round_robin_two_turns", "2.4", "3.9.1"),
     ("default_partitioner", "0.8.2", "3.9"),
     ("uniform_sticky_partitioner", "2.4", "3.9"),
     ("sticky_assignor", "0.11", LAST),
     ("cooperative_assignor", "2.4", LAST),
     ("static_member_order", "2.4", LAST),
     ("sticky_generations", "2.3", LAST),
-    ("constrained_sticky", "2.5", LAST),
-    ("cooperative_generation", "2.8", LAST),
+    ("constrained_sticky", "2.5.1", LAST),
+    ("cooperative_generation", "2.8.1", LAST),
     ("even_sticky", "3.0", LAST),
     ("claims_by_partition", "3.4", LAST),
-    ("keeps_lowest", "3.7", LAST),
-    ("exact_racks", "3.7", LAST),
+    ("keeps_lowest", "3.7.1", LAST),
+    ("exact_racks", "3.7.1", LAST),
     ("on_partitions_lost", "2.4", LAST),
     ("member_racks", "3.5", LAST),
     ("detects_truncation", "2.3", LAST),
@@ -176,6 +181,13 @@ CLIENT_HISTORY = [
     ("group_tables", "1.1", LAST),
 ]
 """The same of clients."""
+
+BACKPORTS = {
+    "heartbeat_retry_flat": ("3.9.2", "4.0.1"),
+    "checks_epoch_first": ("3.9.2", "4.0.2"),
+    "idempotent_by_default": ("3.0.1", "3.1.1"),
+}
+"""Rule → patches of older lines from which on these have it, too."""
 
 ROOT = Path(__file__).parents[3]
 REVIEWED = {
@@ -191,35 +203,63 @@ REVIEWED = {
 NOT_FROM_A_KIP = {"keeps_last_isr"}
 
 
+def with_rule(flag: str, first: str, last: str) -> list[str]:
+    """Patch releases that have a rule: from the first to the last, and later ones of lines that got it in a patch."""
+    among = set(releases_between(first, last))
+    for patch in BACKPORTS.get(flag, ()):
+        among |= set(releases_between(patch, line_of(patch)))
+    return [name for name in PATCH_RELEASES if name in among]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("flag", "first", "last"), HISTORY)
 def test_a_rule_holds_from_its_first_release_to_its_last_and_in_no_other(flag: str, first: str, last: str) -> None:
-    with_it = [version for version in RELEASE_LINES if getattr(Profile.of(version), flag)]
-    start, end = RELEASE_LINES.index(first), RELEASE_LINES.index(last)
-    assert with_it == list(RELEASE_LINES[start : end + 1])
+    assert [name for name in PATCH_RELEASES if getattr(Profile.of(name), flag)] == with_rule(flag, first, last)
 
 
 @pytest.mark.parametrize(("flag", "first", "last"), CLIENT_HISTORY)
 def test_a_rule_of_clients_holds_from_its_first_release_to_its_last_and_in_no_other(
     flag: str, first: str, last: str
 ) -> None:
-    with_it = [version for version in RELEASE_LINES if getattr(ClientProfile.of(version), flag)]
-    start, end = RELEASE_LINES.index(first), RELEASE_LINES.index(last)
-    assert with_it == list(RELEASE_LINES[start : end + 1])
+    assert [name for name in PATCH_RELEASES if getattr(ClientProfile.of(name), flag)] == with_rule(flag, first, last)
+
+
+def test_a_line_is_its_last_patch() -> None:
+    for line, patches in PATCHES.items():
+        assert number_of(line) == number_of(patches[-1])
+        assert {line_of(patch) for patch in patches} == {line}
+        assert Profile.of(line).number == Profile.of(patches[-1]).number == number_of(line)
+        assert name_of(number_of(line)) == line
+
+
+def test_a_range_of_releases_has_lines_by_their_last_patch() -> None:
+    assert releases_between("2.3", "2.4.0") == ("2.3", "2.3.0", "2.3.1", "2.4.0")
+    assert releases_between("2.4.1", "2.5.0") == ("2.4", "2.4.1", "2.5.0")
+    assert releases_between("0.9", "0.9") == ("0.9", "0.9.0.0", "0.9.0.1")
+    assert releases_between("2.5", "2.4") == ()
+
+
+def test_rules_can_be_switched_on_and_off() -> None:
+    plain = Profile.of("4.1")
+    switched = with_rules(plain, (("pre_vote", False), ("learns_leaders", False)))
+    assert (switched.pre_vote, switched.client.learns_leaders) == (False, False)
+    assert switched.client_of("3.6").learns_leaders is False
+    assert replace(switched, pre_vote=True, client_rules=()) == plain
 
 
 def test_every_rule_has_a_history_here() -> None:
     rows = {flag for flag, _first, _last in (*HISTORY, *CLIENT_HISTORY)} | NOT_FROM_A_KIP
-    missing = [flag.name for flag in (*FLAGS, *CLIENT_FLAGS) if flag.name not in rows]
+    shown = {issue.rule for issue in KNOWN_ISSUES}
+    missing = [flag.name for flag in (*FLAGS, *CLIENT_FLAGS) if flag.name not in rows | shown]
     assert missing == [], "add its first and last release to HISTORY, or to CLIENT_HISTORY"
-    assert {flag.name for flag in FLAGS} - NOT_FROM_A_KIP == {flag for flag, _first, _last in HISTORY}
-    assert [flag.name for flag in CLIENT_FLAGS] == [flag for flag, _first, _last in CLIENT_HISTORY]
+    assert {flag for flag, _first, _last in HISTORY} <= {flag.name for flag in FLAGS}
+    assert {flag for flag, _first, _last in CLIENT_HISTORY} <= {flag.name for flag in CLIENT_FLAGS}
 
 
 def test_clients_of_a_profile_are_of_its_release() -> None:
     for version in RELEASE_LINES:
         assert Profile.of(version).client is ClientProfile.of(version)
-    assert ClientProfile.of("3.0.0").number == ClientProfile.of("3.0").number
+    assert ClientProfile.of("3.0.2").number == ClientProfile.of("3.0").number
 
 
 def test_every_rule_says_what_it_means() -> None:
@@ -274,7 +314,7 @@ def test_release_lines_are_listed_oldest_first() -> None:
     assert numbers == sorted(set(numbers))
 
 
-@pytest.mark.parametrize(("version", "near"), [("3.95", "3.9"), ("3.9.1", "3.9"), ("v2.8", "2.8"), ("0.8", "0.8.2")])
+@pytest.mark.parametrize(("version", "near"), [("3.95", "3.9"), ("v2.8", "2.8"), ("0.8", "0.8.2")])
 def test_an_unknown_version_is_refused_with_the_nearest_known(
     version: str, near: str, snapshot: SnapshotAssertion
 ) -> None:
@@ -282,6 +322,13 @@ def test_an_unknown_version_is_refused_with_the_nearest_known(
         Profile.of(version)
     assert caught.value.code == "no_version"
     assert str(caught.value).endswith(f" {near!r}?")
+    assert str(caught.value) == snapshot
+
+
+def test_an_unknown_patch_is_refused_with_the_patches_of_its_line(snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(ModelError) as caught:
+        Profile.of("3.6.9")
+    assert caught.value.code == "no_version"
     assert str(caught.value) == snapshot
 
 

@@ -158,8 +158,9 @@ def test_nothing_surprising_where_everything_is_guaranteed(
     of: Callable[[str], FuzzPlan], runs: int, kafka: str, tmp_path: Path
 ) -> None:
     asked = of(kafka)
-    come = run_campaign(open_campaign(tmp_path, asked, "safe"), asked, sample_count(runs, 2_000), workers=WORKERS)
-    assert come.totals.runs == sample_count(runs, 2_000)
+    count = sample_count(runs, 2_000 if (of, kafka) == (_safe, "4.1") else 100)
+    come = run_campaign(open_campaign(tmp_path, asked, "safe"), asked, count, workers=WORKERS)
+    assert come.totals.runs == count
     assert [(group.key, group.first, group.sentence) for group in come.groups if not group.expected] == []
 
 

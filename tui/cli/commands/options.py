@@ -51,10 +51,19 @@ def faults(incomplete: str) -> list[str]:
 
 
 def versions(incomplete: str) -> list[str]:
-    """Return matching Kafka versions."""
-    from cluster_model.protocol.releases import RELEASES  # noqa: PLC0415
+    """Return matching Kafka versions: release lines, and patch releases of a line that is typed in full."""
+    from cluster_model.protocol.releases import PATCHES  # noqa: PLC0415
 
-    return _beginning(RELEASES, incomplete)
+    patches = [each for line in PATCHES if incomplete.startswith(f"{line}.") for each in PATCHES[line]]
+    return _beginning((*PATCHES, *patches), incomplete)
+
+
+def issues(incomplete: str) -> list[str]:
+    """Return matching numbers of known issues, and Kafka versions."""
+    from cluster_model.known_issues import KNOWN_ISSUES, UNMODELLED  # noqa: PLC0415
+
+    numbers = [*(each.number for each in KNOWN_ISSUES), *(each.number for each in UNMODELLED)]
+    return [*versions(incomplete), *_beginning(numbers, incomplete)]
 
 
 def sessions(incomplete: str) -> list[str]:

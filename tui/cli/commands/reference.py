@@ -99,6 +99,7 @@ def register_reference(app: typer.Typer, end: Callable[[Callable[[], int]], NoRe
     _register_faults(app, end)
     register_invariants(app)
     _register_kafka(app, end)
+    _register_issues(app, end)
     _register_keys(app, end)
 
 
@@ -160,15 +161,30 @@ def _register_kafka(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
                 "--card", help="Print the fidelity card: what is modelled, its sources, and what is not modelled."
             ),
         ] = False,
-        json: Annotated[bool, typer.Option("--json", help="Print the card as one JSON document on stdout.")] = False,
+        diff: Annotated[
+            tuple[str, str] | None,
+            typer.Option(
+                "--diff",
+                metavar="FROM TO",
+                help="Show what an upgrade from one version to another changes, fixed bugs first.",
+                autocompletion=known.versions,
+            ),
+        ] = None,
+        json: Annotated[
+            bool, typer.Option("--json", help="Print the card, or the changes, as one JSON document on stdout.")
+        ] = False,
     ) -> None:
         """List the modelled Kafka versions and their rules, or the rules of one version.
+
+        A version is a release line such as 3.6, which stands for its last patch, or a patch such as 3.6.0.
 
         With --card: each area with its versions, its sources, the tests that check it, and what is not modelled. With a
         version: the areas of that version.
         """
-        from tui.cli.reference.catalogue import print_card, profiles  # noqa: PLC0415
+        from tui.cli.reference.releases import print_card, print_changes, profiles  # noqa: PLC0415
 
+        if diff is not None:
+            end(lambda: print_changes(*diff, json=json))
         end(lambda: print_card(version, json=json) if card or json else profiles(version))
 
     @app.command("configs")
@@ -184,6 +200,25 @@ def _register_kafka(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
         from tui.cli.reference.catalogue import configs  # noqa: PLC0415
 
         end(lambda: configs(scope))
+
+
+def _register_issues(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+    @app.command("issues")
+    def _issues(
+        name: Annotated[
+            str | None,
+            typer.Argument(
+                metavar="[VERSION|ISSUE]",
+                help="Only issues of this version, such as 3.6.0; or details of one, such as KAFKA-19522.",
+                autocompletion=known.issues,
+            ),
+        ] = None,
+        json: JsonOption = False,
+    ) -> None:
+        """List known issues of released Kafkas: affected and fixed versions, what is seen, and a playbook for each."""
+        from tui.cli.reference.releases import issues  # noqa: PLC0415
+
+        end(lambda: issues(name, json=json))
 
 
 def _register_keys(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from textwrap import wrap
-from typing import Any, Final
+from typing import Any
 
-from cluster_model.fidelity import Area
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey
-from cluster_model.protocol.releases import RELEASE_LINES, ReleaseRule, Version
-from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, Profile, modes_of
+from cluster_model.protocol.versions import Profile
 from cluster_model.util.quantities import listed
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, alias_names, canonical_name
 from faults.declarations import ACCEPTS, FAMILIES, OPERATIONS, SELECTORS, Fault, Operation, Param
@@ -15,7 +13,6 @@ from playbooks.errors import BAD_INPUT, OK, nearest, shown
 from playbooks.model import Playbook, allowed_text, default_text, example_step
 from playbooks.parser.key_reference import MappingReference, allowed_values_text, key_mappings, known
 from playbooks.parser.key_reference import text as schema_text
-from playbooks.reference_text import areas_of, changes, document, releases, versions
 from playbooks.units import duration_text
 from tui.keybindings.keymap import ALLOWED, GROUPS, KEYS, KeyBinding, in_file
 from tui.keybindings.scopes import scopes
@@ -24,9 +21,6 @@ from tui.output.console import print_document, print_error, print_line, stdout_c
 from tui.settings.schema import KEYS as KEY_TABLE
 from tui.settings.schema import OPTIONS, SCREEN, quoted, written
 from tui.terminal.format import allowed_values as accepted_values
-
-RULES: Final = {"broker rule": FLAGS, "client rule": CLIENT_FLAGS}
-"""The tables of versioned rules by heading."""
 
 
 def profile_of(playbook: Playbook) -> str:
@@ -186,49 +180,6 @@ def _parameter_entries(params: Sequence[Param]) -> list[dict[str, Any]]:
     ]
 
 
-def is_modelled(version: str | None) -> bool:
-    """Return whether a requested Kafka version is modelled; prints an error if not."""
-    if version is None or version in RELEASE_LINES:
-        return True
-    print_error(
-        f"no Kafka version {shown(version)}{nearest(version, RELEASE_LINES)}; "
-        f"known versions: {', '.join(RELEASE_LINES)}"
-    )
-    return False
-
-
-def profiles(version: str | None) -> int:
-    """List the modelled Kafka versions, or the rules of one; return the exit code."""
-    if not is_modelled(version):
-        return BAD_INPUT
-    console = stdout_console()
-    if version is None:
-        rows = [(each, " or ".join(modes_of(each)), ", ".join(_new_in(each))) for each in RELEASE_LINES]
-        table(console, ("kafka", "mode", "new rules"), rows)
-        for heading, flags in RULES.items():
-            rules = [(flag.name, releases(flag), flag.meaning) for flag in _by_age(flags)]
-            table(console, (heading, "kafka", "meaning"), rules)
-        return OK
-    number = Profile.of(version).number
-    print_line(console, f"{version} with {' or '.join(modes_of(version))}", "bold")
-    for heading, flags in RULES.items():
-        table(console, (heading, "meaning"), [(flag.name, flag.meaning) for flag in _by_age(flags, number)])
-    return OK
-
-
-def _by_age(flags: Sequence[ReleaseRule], number: Version | None = None) -> list[ReleaseRule]:
-    """Return rules in the order of the releases that introduced them: all, or those of one release."""
-    return sorted([flag for flag in flags if number is None or flag.holds(number)], key=lambda flag: flag.since)
-
-
-def _new_in(version: str) -> list[str]:
-    position = RELEASE_LINES.index(version)
-    now = Profile.of(version).number
-    before = Profile.of(RELEASE_LINES[position - 1]).number if position else None
-    flags = (*FLAGS, *CLIENT_FLAGS)
-    return [flag.name for flag in flags if flag.holds(now) and (before is None or not flag.holds(before))]
-
-
 def configs(scope: str | None) -> int:
     """List the Kafka configurations that the model supports, all or those of one scope; return the exit code."""
     if scope is not None and scope not in SCOPES:
@@ -248,37 +199,6 @@ def _told_when(scope: str, key: ConfigKey) -> str:
     if scope == "topic":
         return " Dynamic."
     return f" {key.dynamic.capitalize()}." if scope == "broker" else ""
-
-
-# ``floodmark profiles --card``: what is modelled, from which sources, and what is not modelled.
-
-
-def print_card(version: str | None, *, json: bool = False) -> int:
-    """Print the fidelity card: every area, or those of one Kafka version; return the exit code."""
-    if not is_modelled(version):
-        return BAD_INPUT
-    areas = areas_of(version)
-    if json:
-        from tui.output.command_end import to_text  # noqa: PLC0415 - it imports the playbook engine
-
-        print_document(to_text([document(area) for area in areas]))
-        return OK
-    for area in areas:
-        _print_area(area)
-    return OK
-
-
-def _print_area(area: Area) -> None:
-    console = stdout_console()
-    print_line(console, f"{area.name} ({versions(area)})", "bold")
-    print_line(console, f"  {area.what}")
-    print_line(console, f"  sources: {area.sources}")
-    print_line(console, f"  tests: {', '.join(area.test_ids)}")
-    for each in area.left_out:
-        print_line(console, f"  not modelled: {each}")
-    if area.flags:
-        table(console, ("rule", "kafka", "meaning"), changes(area))
-    print_line(console, "")
 
 
 # ``keys`` and ``schema``: the keys of a playbook.

@@ -17,7 +17,7 @@ from playbooks.parser.key_reference import ANYTHING, BY_HAND, allowed_values_tex
 PUBLISHED = Path(__file__).parents[4] / "docs" / "reference"
 KEYS = [page for page in PAGES if page.partition("-")[0] == "keys"]
 
-FREE = ("config", "partitioner")
+FREE = ("config", "partitioner", "rules")
 """Mappings whose keys are Kafka's, or the playbook's own."""
 
 

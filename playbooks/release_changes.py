@@ -1,0 +1,121 @@
+"""Differences between two Kafka releases: known issues, rules, and defaults of configurations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cluster_model.known_issues import KNOWN_ISSUES, KnownIssue
+from cluster_model.protocol.config_defaults import DEFAULTS
+from cluster_model.protocol.releases import PATCHES, ReleaseRule, Version, line_of, number_of
+from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, modes_of
+
+_PATCHES: Final = tuple(patch for patches in PATCHES.values() for patch in patches)
+ABSENT: Final = "not there"
+"""Text for the default of a configuration that a release does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultChange:
+    """A configuration whose default differs; ``ABSENT`` where a release does not have it, empty for no default."""
+
+    scope: str
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseChanges:
+    """Changes by an upgrade, or a downgrade, from one release to another."""
+
+    before: str
+    after: str
+    fixed: tuple[KnownIssue, ...]
+    """Known issues of the first release that the second does not have."""
+    gained: tuple[KnownIssue, ...]
+    """Known issues of the second release that the first does not have."""
+    kept: tuple[KnownIssue, ...]
+    """Known issues of both."""
+    new_rules: tuple[ReleaseRule, ...]
+    """Rules of the second release alone that are no known issue."""
+    dropped_rules: tuple[ReleaseRule, ...]
+    """Rules of the first release alone that are no known issue."""
+    defaults: tuple[DefaultChange, ...]
+    """Changed defaults of brokers, topics and clients."""
+
+
+def changes_between(before: str, after: str) -> ReleaseChanges:
+    """Return the differences between two release lines or patch releases, in either order.
+
+    Raises:
+        KeyError: there is no such release.
+    """
+    old, new = issues_of(before), issues_of(after)
+    by_issue = {issue.rule for issue in KNOWN_ISSUES}
+    rules = [rule for rule in (*FLAGS, *CLIENT_FLAGS) if rule.name not in by_issue]
+    first, second = number_of(before), number_of(after)
+    return ReleaseChanges(
+        before,
+        after,
+        fixed=tuple(issue for issue in old if issue not in new),
+        gained=tuple(issue for issue in new if issue not in old),
+        kept=tuple(issue for issue in old if issue in new),
+        new_rules=tuple(rule for rule in rules if rule.holds(second) and not rule.holds(first)),
+        dropped_rules=tuple(rule for rule in rules if rule.holds(first) and not rule.holds(second)),
+        defaults=tuple(_changed_defaults(first, second)),
+    )
+
+
+def issues_of(release: str) -> tuple[KnownIssue, ...]:
+    """Return the known issues of a release line, which is its last patch, or of a patch release, by number."""
+    return tuple(issue for issue in KNOWN_ISSUES if release in issue.affected)
+
+
+def _changed_defaults(before: Version, after: Version) -> list[DefaultChange]:
+    changes: dict[tuple[str, str, str], list[str]] = {}
+    for scope, entries in DEFAULTS.items():
+        for entry in entries.values():
+            old, new = (_text(entry.default(each)) if entry.exists(each) else ABSENT for each in (before, after))
+            if old != new:
+                changes.setdefault((entry.name, old, new), []).append(scope)
+    return [DefaultChange(", ".join(scopes), *change) for change, scopes in changes.items()]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def affected_text(issue: KnownIssue) -> str:
+    """Return the affected releases as ranges: ``2.1-2.8.1, 3.0.0``, or ``3.7+`` where the newest one is affected."""
+    modes = [name for name in _PATCHES if issue.mode is None or issue.mode in modes_of(name)]
+    spans: list[list[str]] = []
+    for before, name in zip(("", *modes), modes, strict=False):
+        if name not in issue.affected:
+            continue
+        if spans and spans[-1][-1] == before:
+            spans[-1].append(name)
+        else:
+            spans.append([name])
+    return ", ".join(_span_text(span) for span in spans)
+
+
+def _span_text(span: Sequence[str]) -> str:
+    first, last = _line_if(span[0], 0), _line_if(span[-1], -1)
+    if span[-1] == _PATCHES[-1]:
+        return f"{first}+"
+    if len(span) == 1:
+        return span[0]
+    return first if first == last else f"{first}-{last}"
+
+
+def _line_if(patch: str, end: int) -> str:
+    """Return the line of a patch release that is the first (0) or last (-1) of its line, else the patch release."""
+    line = line_of(patch)
+    return line if PATCHES[line][end] == patch else patch
+
+
+def fixed_text(issue: KnownIssue) -> str:
+    """Return the first fixed release of each line, comma-separated; ``no release`` for none."""
+    return ", ".join(issue.fixed) or "no release"
