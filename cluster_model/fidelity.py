@@ -218,6 +218,7 @@ AREAS: Final = (
             "unclean_on_demand",
             "stop_replica_epoch",
             "alter_reassignments",
+            "stale_epoch_in_move",
         ),
         until="3.9",
         modes="zookeeper",

@@ -6,6 +6,15 @@ from cluster_model.known_issues.issue import KnownIssue
 
 CONSUMER_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-9212",
+        "Consumers are fenced while their partition is moved, as brokers have its leader epoch of before the move",
+        "delivery",
+        rule="stale_epoch_in_move",
+        mode="zookeeper",
+        seen="A consumer that starts during a reassignment reads nothing before it ends: FENCED_LEADER_EPOCH.",
+        workaround="Move with a higher throttle; restart no consumers until the move has ended.",
+    ),
+    KnownIssue(
         "KAFKA-16224",
         "A member commits again and again before a revocation, as a topic of the commit was deleted",
         "stuck group",

@@ -420,6 +420,12 @@ FLAGS: Final = (
     ReleaseRule(
         "alter_reassignments", "a reassignment may be changed or cancelled while it is in progress (KIP-455)", (2, 4, 0)
     ),
+    ReleaseRule(
+        "stale_epoch_in_move",
+        "during a reassignment the ZooKeeper controller sends brokers the leader epoch of before it (until KAFKA-9212)",
+        (2, 3, 0),
+        (2, 3),
+    ),
     ReleaseRule("unclean_on_demand", "ElectLeaders may request unclean elections (KIP-460)", (2, 4, 0)),
     ReleaseRule(
         "controller_api_versions",
@@ -776,6 +782,7 @@ class Profile:
     topic_unclean_election: bool
     stop_replica_epoch: bool
     alter_reassignments: bool
+    stale_epoch_in_move: bool
     unclean_on_demand: bool
     controller_api_versions: bool
     client_rules: tuple[tuple[str, bool], ...] = ()
