@@ -520,6 +520,19 @@ CLIENT_FLAGS: Final = (
     ReleaseRule("sticky_assignor", "consumers have the StickyAssignor (KIP-54)", (0, 11)),
     ReleaseRule("cooperative_assignor", "consumers have the CooperativeStickyAssignor (KIP-429)", (2, 4, 0)),
     ReleaseRule(
+        "prepares_once",
+        "a cooperative member that loses its generation while it joins keeps what it owned (until KAFKA-12983)",
+        (2, 4, 0),
+        (2, 8, 0),
+        fixes=((2, 7, 2),),
+    ),
+    ReleaseRule(
+        "loses_generation_in_sync",
+        "a member loses its partitions if another rebalance begins before it gets its assignment (KAFKA-14016)",
+        (3, 3, 0),
+        (3, 3, 1),
+    ),
+    ReleaseRule(
         "static_member_order",
         "range and round robin assignors put static members first (KAFKA-8355, KAFKA-8356)",
         (2, 4, 0),
@@ -532,8 +545,15 @@ CLIENT_FLAGS: Final = (
     ),
     ReleaseRule(
         "cooperative_generation",
-        "cooperative members report the generation of what they own (KAFKA-12984)",
+        "cooperative members report the generation of what they own, and none keeps what two claim (KAFKA-12984)",
         (2, 8, 1),
+    ),
+    ReleaseRule(
+        "validates_cooperative",
+        "a leader fails if its cooperative assignor moves a partition at once that a member claims (until KAFKA-13406)",
+        (2, 8, 1),
+        (3, 0, 0),
+        fixes=((2, 8, 2),),
     ),
     ReleaseRule(
         "even_sticky",
@@ -543,6 +563,11 @@ CLIENT_FLAGS: Final = (
     ReleaseRule(
         "claims_by_partition",
         "sticky assignors use the newest claim on each partition, of any generation (KAFKA-14639)",
+        (3, 4, 1),
+    ),
+    ReleaseRule(
+        "reports_joined_generation",
+        "members report the generation that they joined last, not that of their last assignment (KIP-792)",
         (3, 4, 0),
     ),
     ReleaseRule(
@@ -634,12 +659,16 @@ class ClientProfile:
     uniform_sticky_partitioner: bool
     sticky_assignor: bool
     cooperative_assignor: bool
+    prepares_once: bool
+    loses_generation_in_sync: bool
     static_member_order: bool
     sticky_generations: bool
     constrained_sticky: bool
     cooperative_generation: bool
+    validates_cooperative: bool
     even_sticky: bool
     claims_by_partition: bool
+    reports_joined_generation: bool
     keeps_lowest: bool
     exact_racks: bool
     on_partitions_lost: bool

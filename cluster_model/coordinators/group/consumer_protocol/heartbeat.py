@@ -8,8 +8,7 @@ from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
 from cluster_model.assignors.assignors import server_assignors
-from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
-from cluster_model.assignors.early_server_assignors import AssignmentError
+from cluster_model.assignors.base import AssignmentError, MemberSubscription, TopicPartition, Topics
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     CURRENT,
     EPOCH,
