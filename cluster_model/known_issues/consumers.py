@@ -6,6 +6,16 @@ from cluster_model.known_issues.issue import KnownIssue
 
 CONSUMER_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-16277",
+        "When a member joins, others keep all partitions of one topic, and it gets none of them",
+        "delivery",
+        rule="keeps_lowest",
+        since=(2, 5, 1),
+        needs="StickyAssignor or CooperativeStickyAssignor, and several topics",
+        seen="One member reads a whole busy topic and falls behind, while new members have only quiet topics.",
+        workaround="Restart all members at once; or use a group for each topic.",
+    ),
+    KnownIssue(
         "KAFKA-13406",
         "The leader of a cooperative group fails if another member claims partitions of an older generation",
         "stuck group",
