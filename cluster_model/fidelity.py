@@ -465,6 +465,8 @@ AREAS: Final = (
             "exact_racks",
             "cooperative_assignor",
             "prepares_once",
+            "commits_without_end",
+            "reads_while_preparing",
             "loses_generation_in_sync",
             "on_partitions_lost",
             "member_racks",

@@ -6,6 +6,24 @@ from cluster_model.known_issues.issue import KnownIssue
 
 CONSUMER_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-14024",
+        "A cooperative member with automatic commits does not join a rebalance until it is removed from the group",
+        "stuck group",
+        rule="commits_without_end",
+        needs="CooperativeStickyAssignor and enable.auto.commit",
+        seen="A group is in PreparingRebalance for max.poll.interval.ms, and then its members lose all partitions.",
+        workaround="Set enable.auto.commit=false and commit in the application.",
+    ),
+    KnownIssue(
+        "KAFKA-14196",
+        "A member reads on after its commit before a revocation, and others read the same records again",
+        "delivery",
+        rule="reads_while_preparing",
+        needs="an eager assignor and enable.auto.commit",
+        seen="Records are processed twice in rebalances in which nothing has failed.",
+        workaround="Commit in onPartitionsRevoked; or use CooperativeStickyAssignor.",
+    ),
+    KnownIssue(
         "KAFKA-16277",
         "When a member joins, others keep all partitions of one topic, and it gets none of them",
         "delivery",

@@ -527,6 +527,18 @@ CLIENT_FLAGS: Final = (
         fixes=((2, 7, 2),),
     ),
     ReleaseRule(
+        "commits_without_end",
+        "a cooperative member with automatic commits repeats its commit before it joins again (until KAFKA-14024)",
+        (3, 2, 0),
+        (3, 2, 0),
+    ),
+    ReleaseRule(
+        "reads_while_preparing",
+        "polls return records of partitions that are about to be revoked, after their commit (until KAFKA-14196)",
+        (3, 2, 1),
+        (3, 2, 2),
+    ),
+    ReleaseRule(
         "loses_generation_in_sync",
         "a member loses its partitions if another rebalance begins before it gets its assignment (KAFKA-14016)",
         (3, 3, 0),
@@ -660,6 +672,8 @@ class ClientProfile:
     sticky_assignor: bool
     cooperative_assignor: bool
     prepares_once: bool
+    commits_without_end: bool
+    reads_while_preparing: bool
     loses_generation_in_sync: bool
     static_member_order: bool
     sticky_generations: bool
