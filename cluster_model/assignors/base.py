@@ -99,6 +99,10 @@ Assignment = dict[str, tuple[TopicPartition, ...]]
 """Member id → its partitions, sorted by topic and number; every member has an entry."""
 
 
+class AssignmentError(Exception):
+    """An assignor found no assignment (``PartitionAssignorException``, or IllegalStateException in a client)."""
+
+
 class Assignor(Protocol):
     """Interface of a partition assignor, client-side or server-side."""
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from cluster_model.assignors.base import (
     Assignment,
+    AssignmentError,
     MemberSubscription,
     TopicPartition,
     Topics,
@@ -20,10 +21,6 @@ from cluster_model.assignors.base import (
 
 Shares = dict[str, list[TopicPartition]]
 """Member id → its partitions."""
-
-
-class AssignmentError(Exception):
-    """An assignor found no assignment (``PartitionAssignorException``)."""
 
 
 class StickyRangeAssignor:

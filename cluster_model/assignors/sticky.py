@@ -10,6 +10,7 @@ from typing import NamedTuple
 from cluster_model.assignors.base import (
     NEWEST_RULES,
     Assignment,
+    AssignmentError,
     AssignorRules,
     MemberSubscription,
     TopicPartition,
@@ -40,7 +41,8 @@ def resolve_claims(
 ) -> PreviousAssignment:
     """Resolve the members' claims on ``partitions``: the newest generation wins; other claims are ignored.
 
-    The newest is that of each partition, or before ``claims_by_partition`` that of the group.
+    The newest is that of each partition, or before ``claims_by_partition`` that of the group. Up to KAFKA-12984 each
+    claimant of the newest generation keeps a partition (``AbstractStickyAssignor.allSubscriptionsEqual``).
     """
     known = dict.fromkeys(partitions)
     by_id = sorted(members, key=lambda member: member.id)
@@ -57,6 +59,10 @@ def resolve_claims(
                 claimants.append(member)
     owned: dict[str, list[TopicPartition]] = {member.id: [] for member in by_id}
     disputed: dict[TopicPartition, None] = {}
+    if not rules.cooperative_generation:
+        for member in by_id:
+            owned[member.id] = [each for each in dict.fromkeys(member.owned) if member in newest.get(each, ())]
+        return PreviousAssignment(owned, disputed)
     for partition, claimants in newest.items():
         if len(claimants) > 1:
             disputed[partition] = None
@@ -348,13 +354,18 @@ class EarlyConstrainedAssignment:
     """Sticky assignment with equal subscriptions of 2.5 to 2.8: members may keep the least and one more, however many.
 
     If partitions are missing then, members below the least take them from members above it
-    (``AbstractStickyAssignor.constrainedAssign`` before KAFKA-12464).
+    (``AbstractStickyAssignor.constrainedAssign`` before KAFKA-12464). It fails if members claim the same partitions
+    and the numbers do not come out (KAFKA-12984).
     """
 
     __slots__ = ("_claims", "_full", "_least", "_over", "_revoked", "moving", "shares")
 
     def __init__(self, partitions: list[TopicPartition], claims: PreviousAssignment) -> None:
-        """Compute the assignment; ``partitions`` are those of all topics, sorted."""
+        """Compute the assignment; ``partitions`` are those of all topics, sorted.
+
+        Raises:
+            AssignmentError: members claim the same partitions, and there is no assignment that keeps them.
+        """
         self.shares: dict[str, list[TopicPartition]] = {member: [] for member in claims.owned}
         self.moving: dict[TopicPartition, str] = {}
         """Partition → new owner, for partitions owned by another member until now."""
@@ -371,6 +382,8 @@ class EarlyConstrainedAssignment:
         under = self._fill(under, free)
         self._take(under)
         for partition in free:
+            if not self._full:
+                raise AssignmentError
             self._give(partition, self._full.pop(0))
 
     def _keep(self, most: int) -> list[str]:
@@ -405,6 +418,8 @@ class EarlyConstrainedAssignment:
         """Take the first partition of members above the least for members below it."""
         for member in under:
             while len(self.shares[member]) < self._least:
+                if not self._over:
+                    raise AssignmentError
                 partition = self.shares[self._over.pop(0)].pop(0)
                 self.shares[member].append(partition)
                 self.moving[partition] = member

@@ -68,6 +68,12 @@ FLAGS: Final = (
     ReleaseRule("hw_push", "a follower's delayed fetch is completed when the HW moves", (2, 4, 0), (2, 5)),
     ReleaseRule("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
     ReleaseRule(
+        "reads_lagging_followers",
+        "consumers are sent to followers in their rack also outside the ISR (until KAFKA-14372)",
+        (2, 4, 0),
+        (3, 3, 1),
+    ),
+    ReleaseRule(
         "diverging_fetch",
         "Fetch carries the last fetched epoch, and the response reports a divergence (KIP-595)",
         (2, 7, 0),
@@ -152,8 +158,27 @@ FLAGS: Final = (
         "offsets expire by the state of their group, not only by the age of the commit (KIP-211)",
         (2, 1, 0),
     ),
+    ReleaseRule(
+        "expires_in_rebalance",
+        "commits expire during a rebalance by the subscriptions of the generation before it (until KAFKA-13636)",
+        (2, 4, 0),
+        (3, 1, 0),
+        fixes=((2, 8, 2), (3, 0, 1)),
+    ),
     ReleaseRule("member_id_required", "a new member first receives an id, then joins with it (KIP-394)", (2, 2, 0)),
     ReleaseRule("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
+    ReleaseRule(
+        "forgets_static_rejoins",
+        "the new member id of a static member that returns to a Stable group is not stored (until KAFKA-10284)",
+        (2, 3, 0),
+        (2, 6, 0),
+    ),
+    ReleaseRule(
+        "completes_without_rejoined",
+        "a static member that returns before the assignment is synced starts no rebalance (until KAFKA-9801)",
+        (2, 3, 0),
+        (2, 4),
+    ),
     ReleaseRule("offset_delete", "an administrator may delete offsets, and remove several members at once", (2, 4, 0)),
     ReleaseRule(
         "stable_offsets", "OffsetFetch may require stable offsets: none pending in a transaction (KIP-447)", (2, 5, 0)
@@ -397,6 +422,12 @@ FLAGS: Final = (
     ReleaseRule(
         "alter_reassignments", "a reassignment may be changed or cancelled while it is in progress (KIP-455)", (2, 4, 0)
     ),
+    ReleaseRule(
+        "stale_epoch_in_move",
+        "during a reassignment the ZooKeeper controller sends brokers the leader epoch of before it (until KAFKA-9212)",
+        (2, 3, 0),
+        (2, 3),
+    ),
     ReleaseRule("unclean_on_demand", "ElectLeaders may request unclean elections (KIP-460)", (2, 4, 0)),
     ReleaseRule(
         "controller_api_versions",
@@ -491,6 +522,31 @@ CLIENT_FLAGS: Final = (
     ReleaseRule("sticky_assignor", "consumers have the StickyAssignor (KIP-54)", (0, 11)),
     ReleaseRule("cooperative_assignor", "consumers have the CooperativeStickyAssignor (KIP-429)", (2, 4, 0)),
     ReleaseRule(
+        "prepares_once",
+        "a cooperative member that loses its generation while it joins keeps what it owned (until KAFKA-12983)",
+        (2, 4, 0),
+        (2, 8, 0),
+        fixes=((2, 7, 2),),
+    ),
+    ReleaseRule(
+        "commits_without_end",
+        "a cooperative member with automatic commits repeats its commit before it joins again (until KAFKA-14024)",
+        (3, 2, 0),
+        (3, 2, 0),
+    ),
+    ReleaseRule(
+        "reads_while_preparing",
+        "polls return records of partitions that are about to be revoked, after their commit (until KAFKA-14196)",
+        (3, 2, 1),
+        (3, 2, 2),
+    ),
+    ReleaseRule(
+        "loses_generation_in_sync",
+        "a member loses its partitions if another rebalance begins before it gets its assignment (KAFKA-14016)",
+        (3, 3, 0),
+        (3, 3, 1),
+    ),
+    ReleaseRule(
         "static_member_order",
         "range and round robin assignors put static members first (KAFKA-8355, KAFKA-8356)",
         (2, 4, 0),
@@ -503,8 +559,15 @@ CLIENT_FLAGS: Final = (
     ),
     ReleaseRule(
         "cooperative_generation",
-        "cooperative members report the generation of what they own (KAFKA-12984)",
+        "cooperative members report the generation of what they own, and none keeps what two claim (KAFKA-12984)",
         (2, 8, 1),
+    ),
+    ReleaseRule(
+        "validates_cooperative",
+        "a leader fails if its cooperative assignor moves a partition at once that a member claims (until KAFKA-13406)",
+        (2, 8, 1),
+        (3, 0, 0),
+        fixes=((2, 8, 2),),
     ),
     ReleaseRule(
         "even_sticky",
@@ -514,6 +577,11 @@ CLIENT_FLAGS: Final = (
     ReleaseRule(
         "claims_by_partition",
         "sticky assignors use the newest claim on each partition, of any generation (KAFKA-14639)",
+        (3, 4, 1),
+    ),
+    ReleaseRule(
+        "reports_joined_generation",
+        "members report the generation that they joined last, not that of their last assignment (KIP-792)",
         (3, 4, 0),
     ),
     ReleaseRule(
@@ -536,6 +604,12 @@ CLIENT_FLAGS: Final = (
         "detects_truncation",
         "a consumer validates its position against the end of its leader epoch (KAFKA-7747)",
         (2, 3, 0),
+    ),
+    ReleaseRule(
+        "retries_deleted_topic",
+        "consumer protocol: a commit before a revocation is repeated for a deleted topic (until KAFKA-16224)",
+        (3, 7, 0),
+        (3, 7),
     ),
     ReleaseRule("keeps_paused", "a consumer keeps the fetched records of a paused partition (KAFKA-7548)", (2, 4, 0)),
     ReleaseRule("reset_by_duration", "auto.offset.reset may name a duration (KIP-1106)", (4, 0, 0)),
@@ -599,17 +673,24 @@ class ClientProfile:
     uniform_sticky_partitioner: bool
     sticky_assignor: bool
     cooperative_assignor: bool
+    prepares_once: bool
+    commits_without_end: bool
+    reads_while_preparing: bool
+    loses_generation_in_sync: bool
     static_member_order: bool
     sticky_generations: bool
     constrained_sticky: bool
     cooperative_generation: bool
+    validates_cooperative: bool
     even_sticky: bool
     claims_by_partition: bool
+    reports_joined_generation: bool
     keeps_lowest: bool
     exact_racks: bool
     on_partitions_lost: bool
     member_racks: bool
     detects_truncation: bool
+    retries_deleted_topic: bool
     keeps_paused: bool
     reset_by_duration: bool
     group_tables: bool
@@ -647,6 +728,7 @@ class Profile:
     leo_is_in_sync: bool
     hw_push: bool
     reads_from_followers: bool
+    reads_lagging_followers: bool
     diverging_fetch: bool
     alter_partition: bool
     recovery_state: bool
@@ -675,8 +757,11 @@ class Profile:
     rebalance_timeout: bool
     delete_groups: bool
     group_retention: bool
+    expires_in_rebalance: bool
     member_id_required: bool
     static_members: bool
+    forgets_static_rejoins: bool
+    completes_without_rejoined: bool
     offset_delete: bool
     stable_offsets: bool
     sync_timeout: bool
@@ -742,6 +827,7 @@ class Profile:
     topic_unclean_election: bool
     stop_replica_epoch: bool
     alter_reassignments: bool
+    stale_epoch_in_move: bool
     unclean_on_demand: bool
     controller_api_versions: bool
     client_rules: tuple[tuple[str, bool], ...] = ()

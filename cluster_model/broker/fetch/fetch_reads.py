@@ -135,15 +135,17 @@ def serve_consumer(replica: Replica, request: FetchRequest, fetch: FetchPartitio
 def preferred_replica(replica: Replica, rack: str, offset: int, now: int) -> int:
     """Return the follower to which a leader redirects a consumer, NO_LEADER for none (``findPreferredReadReplica``).
 
-    Candidates are live members of the ISR whose log, as far as the leader knows, has ``offset``.
+    Candidates are live members of the ISR whose log, as far as the leader knows, has ``offset``; up to KAFKA-14372 any
+    such follower, however far behind, so a consumer that lags with it is sent there again and again.
     """
     leadership = replica.leadership
     if leadership is None or not rack or not (replica.config.rack_aware and replica.profile.reads_from_followers):
         return NO_LEADER
     racks = replica.metadata.racks
     candidates: list[ReadReplicaCandidate] = []
+    lagging = replica.profile.reads_lagging_followers
     for broker, remote in leadership.remotes.items():
-        if broker in leadership.isr and broker in racks and remote.log_start <= offset <= remote.leo:
+        if (lagging or broker in leadership.isr) and broker in racks and remote.log_start <= offset <= remote.leo:
             remote.settle()
             candidates.append(ReadReplicaCandidate(broker, racks[broker], remote.leo, now - remote.last_caught_up))
     own = ReadReplicaCandidate(replica.broker, racks.get(replica.broker, ""), replica.log.leo, 0)

@@ -65,6 +65,18 @@ class GroupSettings:
     """Whether members send their racks, and leaders use them (KIP-881, 3.5)."""
     assignor_rules: AssignorRules = NEWEST_RULES
     """Rules of the assignors of this release, used by leaders."""
+    prepares_once: bool = False
+    """Whether it keeps its partitions when it loses its generation while it joins (until KAFKA-12983)."""
+    commits_without_end: bool = False
+    """Whether a cooperative member repeats its commit instead of joining again (until KAFKA-14024)."""
+    reads_while_preparing: bool = False
+    """Whether an eager member reads on while its commit before a revocation is in flight (until KAFKA-14196)."""
+    loses_generation_in_sync: bool = False
+    """Whether REBALANCE_IN_PROGRESS in the response to a sync makes it lose its generation (KAFKA-14016)."""
+    validates_cooperative: bool = False
+    """Whether a leader fails if a partition moves at once that a member still claims (until KAFKA-13406)."""
+    reports_joined_generation: bool = True
+    """Whether it reports the generation that it joined last, not that of its last assignment (KIP-792, 3.4)."""
     remote_assignor: str = ""
     """``group.remote.assignor``, empty for the coordinator's default."""
 
@@ -113,6 +125,12 @@ class GroupSettings:
             consumer_protocol=modern,
             racks=profile.client.member_racks,
             assignor_rules=rules_of(profile.client),
+            prepares_once=profile.client.prepares_once,
+            commits_without_end=profile.client.commits_without_end,
+            reads_while_preparing=profile.client.reads_while_preparing,
+            loses_generation_in_sync=profile.client.loses_generation_in_sync,
+            validates_cooperative=profile.client.validates_cooperative,
+            reports_joined_generation=profile.client.reports_joined_generation,
             remote_assignor=own.text("group.remote.assignor"),
         )
 

@@ -249,23 +249,29 @@ class ClassicGroupClient(GroupClient[ConsumerMembership]):
         return True
 
     def _prepare(self, now: int) -> bool:
-        """Prepare a join: commit automatically and wait for it, then revoke partitions (``onJoinPrepare``)."""
-        if not self._preparing:
+        """Prepare a join: commit automatically and wait for it, then revoke partitions (``onJoinPrepare``).
+
+        In 3.2.0 every call sends a commit and looks whether that one has ended (KAFKA-14024): as long as there is
+        something to commit, a cooperative member does not join again. An eager one has nothing the second time.
+        """
+        settings = self._settings
+        again = settings.commits_without_end and settings.cooperative and not self.commits.busy(PREPARE)
+        if not self._preparing or again:
             self._preparing = True
-            if self._settings.auto_commit:
+            if settings.auto_commit:
                 consumed = self.commits.consumed()
-                # Partitions about to be revoked are no longer returned by polls.
-                self._positions.frozen = not self._settings.cooperative
-                self.commits.commit(PREPARE, consumed, now, self._settings.rebalance_us)
+                # Partitions about to be revoked are no longer returned by polls (since KAFKA-14196).
+                self._positions.frozen = not settings.cooperative and not settings.reads_while_preparing
+                self.commits.commit(PREPARE, consumed, now, settings.rebalance_us)
         if self.commits.busy(PREPARE):
             return False
         self._preparing = False
         self._positions.frozen = False
         owned = tuple(self._positions.assigned)
         if self.member.reset:
-            self._tell(PartitionsLost if self._settings.reports_lost else PartitionsRevoked, owned)
+            self._tell(PartitionsLost if settings.reports_lost else PartitionsRevoked, owned)
             self._positions.assign(())
-        elif not self._settings.cooperative:
+        elif not settings.cooperative:
             self._tell(PartitionsRevoked, owned)
             self._positions.assign(())
         else:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from cluster_model.assignors.assignors import client_assignors
-from cluster_model.assignors.base import AssignorRules, MemberSubscription, TopicPartition, Topics
+from cluster_model.assignors.base import AssignmentError, AssignorRules, MemberSubscription, TopicPartition, Topics
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.coordinator_connection import CoordinatorConnection
 from cluster_model.clients.metadata import Metadata
@@ -91,6 +91,19 @@ def assign(
         Topics(known, near),
     )
     return tuple([(member, Assignment(tuple(map(str, share)))) for member, share in found.items()])
+
+
+def validate_cooperative(members: Sequence[JoinGroupMember], assignments: tuple[tuple[str, Assignment], ...]) -> None:
+    """Check that no partition moves to another member while one claims it (``validateCooperativeAssignment``).
+
+    Raises:
+        AssignmentError: one does.
+    """
+    owned = {member.member_id: set(member.metadata.owned) for member in members}
+    given = {member_id: set(assignment.partitions) for member_id, assignment in assignments}
+    revoked = {name for member_id, claims in owned.items() for name in claims - given[member_id]}
+    if any(revoked & (share - owned[member_id]) for member_id, share in given.items()):
+        raise AssignmentError
 
 
 # A member's heartbeat and session timers (``Heartbeat``).
@@ -333,6 +346,8 @@ class ConsumerMembership:
         topics = self._joined or ()
         if name == "sticky":
             return Subscription(topics, last, generation, self.rack)
+        if not self._settings.reports_joined_generation:
+            return Subscription(topics, owned, generation, self.rack)
         return Subscription(topics, owned, self.generation if owned else NO_GENERATION, self.rack)
 
     def joined(self, response: JoinGroupResponse, now: int) -> None:
@@ -358,10 +373,11 @@ class ConsumerMembership:
                 self._assigned_sizes = sizes(self._metadata, topics)
                 self._assigned_racks = racks(self._metadata, self._assigned_sizes) if self._settings.racks else {}
                 if not response.skip_assignment:
-                    assignments = assign(
-                        response.protocol_name, response.members, self._assigned_sizes, self._assigned_racks,
-                        self._settings.assignor_rules,
-                    )  # fmt: skip
+                    try:
+                        assignments = self._assign(response)
+                    except AssignmentError:
+                        self._fail("IllegalStateException")
+                        return
             if not self._link.is_known:
                 self._again(now)
                 return
@@ -370,6 +386,21 @@ class ConsumerMembership:
             )
             timeout = max(self._settings.request_timeout_us, self._settings.rebalance_us + _JOIN_MARGIN_US)
             self._asked = self._link.send(SYNC, request, timeout)
+
+    def _assign(self, response: JoinGroupResponse) -> tuple[tuple[str, Assignment], ...]:
+        """Compute the assignment of all members as their leader.
+
+        Raises:
+            AssignmentError: there is none, or a partition moves before its owner has revoked it (KAFKA-13406: no fault
+                of an assignor that knows which claims are outdated).
+        """
+        assignments = assign(
+            response.protocol_name, response.members, self._assigned_sizes, self._assigned_racks,
+            self._settings.assignor_rules,
+        )  # fmt: skip
+        if self._settings.validates_cooperative and response.protocol_name == "cooperative-sticky":
+            validate_cooperative(response.members, assignments)
+        return assignments
 
     def join_failed(self, error: KafkaError, now: int, member_id: str = "") -> None:
         """Handle a failed join."""
@@ -395,7 +426,10 @@ class ConsumerMembership:
         self._retry_at = now if at_once else now + self._settings.backoff_us
 
     def _fatal(self, error: KafkaError) -> None:
-        self.failure = exception(error)
+        self._fail(exception(error))
+
+    def _fail(self, failure: str) -> None:
+        self.failure = failure
         self.state = UNJOINED
         self.heartbeat.stop()
 
@@ -424,7 +458,10 @@ class ConsumerMembership:
             self._link.unknown()
         elif error in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
             self._forget(member_id_too=error is KafkaError.UNKNOWN_MEMBER_ID)
-        elif error not in (KafkaError.REBALANCE_IN_PROGRESS, *_RETRY_LATER):
+        elif error is KafkaError.REBALANCE_IN_PROGRESS:
+            if self._settings.loses_generation_in_sync:
+                self._forget(member_id_too=False)
+        elif error not in _RETRY_LATER:
             self._fatal(error)
             return
         at_once = error in (
@@ -433,8 +470,13 @@ class ConsumerMembership:
         self._again(now, at_once=at_once)
 
     def _forget(self, *, member_id_too: bool) -> None:
-        """Lose the generation, and the member id if requested (``resetStateOnResponseError``)."""
+        """Lose the generation, and the member id if requested (``resetStateOnResponseError``).
+
+        Its partitions are lost then, before it joins again; up to KAFKA-12983 only if it was not joining already.
+        """
         self.generation = NO_GENERATION
+        if not self._settings.prepares_once:
+            self._prepared = False
         if member_id_too:
             self.member_id = ""
         self.state = UNJOINED

@@ -91,8 +91,8 @@ class Commits:
     """The offset commits of one member; ``done`` is called with the outcome of each."""
 
     __slots__ = (
-        "_done", "_epochs", "_fetching", "_link", "_member", "_pending", "_positions", "_repeat", "_retry_at",
-        "_settings", "_stable", "auto_at",
+        "_done", "_epochs", "_fetching", "_gives_up", "_link", "_member", "_pending", "_positions", "_repeat",
+        "_retry_at", "_settings", "_stable", "auto_at",
     )  # fmt: skip
 
     def __init__(
@@ -111,6 +111,8 @@ class Commits:
         self._done = done
         self._epochs = profile.kip_320
         self._stable = profile.stable_offsets
+        self._gives_up = settings.consumer_protocol and not profile.client.retries_deleted_topic
+        """Whether a commit before a revocation fails if a topic was deleted (KAFKA-16224), not only by its deadline."""
         self.auto_at = settings.auto_commit_us
         """Time of the next automatic commit."""
         self._pending: dict[int, tuple[str, tuple[CommittedOffset, ...], int]] = {}
@@ -193,6 +195,8 @@ class Commits:
         elif error in _COORDINATOR_GONE:
             self._link.unknown()
             self._retriable(kind, offsets, now, deadline)
+        elif kind == PREPARE and error is KafkaError.UNKNOWN_TOPIC_OR_PARTITION and self._gives_up:
+            self._done(CommitOutcome(kind, exception(error), offsets))
         elif error in _RETRY_LATER:
             self._retriable(kind, offsets, now, deadline)
         elif error is KafkaError.REBALANCE_IN_PROGRESS:

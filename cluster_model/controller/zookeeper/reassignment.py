@@ -63,14 +63,16 @@ def _begin(work: ControllerOperations, state: PartitionState, new: tuple[int, ..
 def on_partition_reassignment(work: ControllerOperations, name: str) -> Doing:
     """Run phase B if the whole target is in sync, else phase A (``onPartitionReassignment``)."""
     context = work.context
+    known = context.partitions[name]
     yield from work.run([kafka_zk_client.exists(state_path(name), watch=True)])
     failed = yield from work.read_states([name])
     if failed:
         return
     if _in_sync(context.partitions[name]):
-        yield from _finish(work, name)
+        yield from _finish(work, name, known)
         return
     yield from state_machines.elect(work, [name], _same_leader)
+    _keep_stale(work, known)
     work.flush()
     adding = context.partitions[name].adding
     state_machines.mark_replicas_new(
@@ -88,7 +90,9 @@ def isr_changed(work: ControllerOperations, name: str) -> Doing:
     yield from work.run([kafka_zk_client.exists(state_path(name), watch=True)])
     failed = yield from work.read_states([name])
     if not failed and _in_sync(context.partitions[name]):
-        yield from _finish(work, name)
+        yield from _finish(work, name, state)
+    elif work.profile.stale_epoch_in_move:
+        context.partitions[name] = state
 
 
 def resume(work: ControllerOperations, names: list[str]) -> Doing:
@@ -107,6 +111,20 @@ def _same_leader(state: PartitionState) -> PartitionChange:
     return same_leader(state, by=BY)
 
 
+def _keep_stale(work: ControllerOperations, known: PartitionState) -> None:
+    """Keep what the controller knew before it wrote a new leader epoch, and send that to all brokers (KAFKA-9212).
+
+    Up to 2.3 ``updateLeaderEpochAndSendRequest`` did not put the new epoch into the controller's context. LeaderAndIsr
+    had it, so the leader fenced clients with the epoch of their metadata until the ISR changed.
+    """
+    if work.profile.stale_epoch_in_move:
+        name, context = known.partition, work.context
+        context.partitions[name] = context.partitions[name]._replace(
+            leader=known.leader, leader_epoch=known.leader_epoch, isr=known.isr, partition_epoch=known.partition_epoch
+        )
+        work.batch.add_update_metadata(context.reachable, (name,))
+
+
 def _reassign(
     work: ControllerOperations,
     name: str,
@@ -118,8 +136,11 @@ def _reassign(
     work.context.partitions[name] = state._replace(replicas=replicas, adding=adding, removing=removing)
 
 
-def _finish(work: ControllerOperations, name: str) -> Doing:
-    """Elect a leader in the target, delete the other replicas, and write the target as the assignment."""
+def _finish(work: ControllerOperations, name: str, known: PartitionState) -> Doing:
+    """Elect a leader in the target, delete the other replicas, and write the target as the assignment.
+
+    ``known`` is the partition's state in the controller's context before it was read.
+    """
     context = work.context
     before = context.partitions[name]
     wanted = target(before)
@@ -134,6 +155,8 @@ def _finish(work: ControllerOperations, name: str) -> Doing:
         return elected if elected is not None else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
     failed = yield from state_machines.elect(work, [name], elect)
+    if not failed and context.partitions[name].leader == before.leader:
+        _keep_stale(work, known)
     work.flush()
     if failed:
         _reassign(work, name, before.replicas, before.adding, before.removing)

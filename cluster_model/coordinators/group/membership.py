@@ -403,10 +403,17 @@ class MembershipRules:
         group.rename(old_id, new_id)
         group.stay_alive(member, now)
         member.join_metadata, member.joining = self._join_metadata(caller, request), caller
-        if group.state is GroupState.STABLE and group.vote() == group.protocol:
+        if group.state is GroupState.STABLE and self._profile.forgets_static_rejoins:
+            # KAFKA-10284: the log keeps the old member id, which a new coordinator takes for the member's.
+            self.rebalancing.answer_join(group, member, leads=False, leader=leader)
+        elif group.state is GroupState.STABLE and group.vote() == group.protocol:
             skip = self._profile.skip_assignment and request.version >= KNOWS_SKIPPING
             purpose = StaticMemberReplaced(caller, request.member_id, old_id, new_id, before, leader, skip)
             group.store(purpose, {known.member_id: known.assignment for known in group.members.values()})
+        elif group.state is GroupState.COMPLETING and self._profile.completes_without_rejoined:
+            # KAFKA-9801: the leader assigns to the old member id. A leader that is back syncs as a follower, without an
+            # assignment, and the coordinator takes that for the group's.
+            self.rebalancing.answer_join(group, member, leads=False, leader=leader)
         elif group.state in (GroupState.STABLE, GroupState.COMPLETING):
             # The leader may have assigned partitions to the old member id by now.
             self.rebalancing.maybe_prepare(group, now)

@@ -144,16 +144,18 @@ def fetched(group: GroupMetadata | None, request: OffsetFetchRequest, *, stable:
 def expired(group: GroupMetadata, now: int, profile: Profile, retention_us: int) -> list[str]:
     """Partitions whose commits have expired (``GroupMetadata.removeExpiredOffsets``, KIP-211).
 
-    All of a group that has been Empty for the retention time; in a Stable group those of topics without a subscriber;
-    in a group that never had members each by the age of its commit. Nothing expires while a group rebalances.
+    All of a group that has been Empty for the retention time; in a Stable group those of topics without a subscriber,
+    since 2.4; in a group that never had members each by the age of its commit. Nothing expires while a group
+    rebalances; up to KAFKA-13636 the subscriptions of the generation before decide then, which are none after Empty.
     """
     if not profile.group_retention or not group.protocol_type:
         return group.offsets.expired(now, retention_us, lambda value: value.committed_us)
     if group.state is GroupState.EMPTY:
         since = group.since_us
         return group.offsets.expired(now, retention_us, lambda value: since if since >= 0 else value.committed_us)
-    if group.state is GroupState.STABLE and group.protocol_type == CONSUMER_PROTOCOL and group.topics is not None:
-        return group.offsets.expired(now, retention_us, lambda value: value.committed_us, group.topics)
+    knows_topics = profile.offset_delete and group.protocol_type == CONSUMER_PROTOCOL and group.topics is not None
+    if knows_topics and (profile.expires_in_rebalance or group.state is GroupState.STABLE):
+        return group.offsets.expired(now, retention_us, lambda value: value.committed_us, group.topics or ())
     return []
 
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.assignors.assignors import server_assignors
-from cluster_model.assignors.base import MemberSubscription, ServerAssignorRules, Topics
-from cluster_model.assignors.early_server_assignors import AssignmentError
+from cluster_model.assignors.base import AssignmentError, MemberSubscription, ServerAssignorRules, Topics
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import assignor_rules
 from cluster_model.protocol.versions import Profile
 from tests.cluster_model.assignors.groups import after, clusters, different, is_valid, member, same, shown

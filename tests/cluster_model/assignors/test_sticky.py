@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.assignors.base import Assignment, Assignor, MemberSubscription, Topics
+from cluster_model.assignors.base import Assignment, AssignmentError, Assignor, MemberSubscription, Topics
 from cluster_model.assignors.sticky import CooperativeStickyAssignor, PartitionMovements, StickyAssignor
+from cluster_model.clients.consumer.config import rules_of
+from cluster_model.protocol.versions import ClientProfile
 from tests.cluster_model.assignors.groups import (
     TOPICS,
     after,
@@ -570,3 +572,25 @@ def test_a_group_of_hundreds_is_assigned_in_one_go() -> None:
     assert is_valid(members, topics, assignment)
     again = STICKY.assign(after(members, assignment, 1)[:250], topics)
     assert is_valid(members[:250], topics, again)
+
+
+# Claims on one partition by several members.
+
+
+@pytest.mark.parametrize(("kafka", "shares"), [
+    ("2.7", {"C0": "t-0 t-1 t-3", "C1": "t-1 t-2"}), ("2.8.0", {"C0": "t-0 t-1 t-3", "C1": "t-1 t-2"}),
+    ("2.8.1", {"C0": "t-0", "C1": "t-2 t-3"}), ("3.9", {"C0": "t-0", "C1": "t-2 t-3"}),
+])  # fmt: skip
+def test_up_to_2_8_0_two_members_keep_a_partition_that_both_claim(kafka: str, shares: dict[str, str]) -> None:
+    """KAFKA-12984: later assignors take it from both, and give it to one once they have revoked it."""
+    members = [member("C0", "t", "t-0 t-1", 3), member("C1", "t", "t-1 t-2", 3)]
+    cooperative = CooperativeStickyAssignor(rules_of(ClientProfile.of(kafka)))
+    assert shown(cooperative.assign(members, Topics({"t": 4}))) == shares
+
+
+def test_up_to_2_8_0_there_may_be_no_assignment_that_keeps_every_claim() -> None:
+    """KAFKA-12984: all members have their most, and partitions are left."""
+    members = [member(name, "t", "t-0 t-1 t-2", 3) for name in ("C0", "C1")]
+    cooperative = CooperativeStickyAssignor(rules_of(ClientProfile.of("2.8.0")))
+    with pytest.raises(AssignmentError):
+        cooperative.assign(members, Topics({"t": 5}))

@@ -8,8 +8,7 @@ from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
 from cluster_model.assignors.assignors import server_assignors
-from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
-from cluster_model.assignors.early_server_assignors import AssignmentError
+from cluster_model.assignors.base import AssignmentError, MemberSubscription, TopicPartition, Topics
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     CURRENT,
     EPOCH,
@@ -338,16 +337,19 @@ class HeartbeatRules:
         joins = request.member_epoch == JOIN
         instance, member_id = request.group_instance_id, request.member_id
         holder = group.instances.get(instance, "") if instance else ""
-        if joins and holder and holder != member_id:
+        if joins and holder:
+            # Not even the holder itself may join again before it has left (``throwIfInstanceIdIsUnreleased``).
             if group.current[holder].epoch != LEAVE_FOR_NOW:
                 raise _HeartbeatError(KafkaError.UNRELEASED_INSTANCE_ID)
-            return _HeartbeatSender(member_id or self._uuid(), group.members[holder], group.current[holder], holder)
+            if holder != member_id:
+                return _HeartbeatSender(member_id or self._uuid(), group.members[holder], group.current[holder], holder)
         if not joins:
             _check_holder(group, member_id, instance)
         if member_id not in group.members:
             return _HeartbeatSender(member_id or self._uuid(), None, _NEW, "")
         current = group.current[member_id]
-        # A member that joins again owns nothing, which frees the partitions that it no longer gets.
+        # A member that joins again owns nothing, which frees the partitions that it no longer gets. Up to 4.1 its epoch
+        # 0 is checked like any other (KAFKA-19233, ``throwIfConsumerGroupMemberEpochIsInvalid``).
         if (not joins or (self._config.fences_rejoins and not instance)) and not _epoch_is_valid(current, request):
             raise _HeartbeatError(KafkaError.FENCED_MEMBER_EPOCH)
         return _HeartbeatSender(member_id, group.members[member_id], current, "")

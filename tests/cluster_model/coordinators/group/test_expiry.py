@@ -54,6 +54,27 @@ def test_before_2_1_state_does_not_matter(what: str, found: GroupMetadata, gone:
     assert expired(found, NOW, Profile.of("2.0", "zookeeper"), KEPT) == AGED
 
 
+@pytest.mark.parametrize("state", [GroupState.PREPARING, GroupState.COMPLETING])
+@pytest.mark.parametrize(
+    ("kafka", "early"),
+    [("2.3", False), ("2.4", True), ("2.8.1", True), ("2.8.2", False), ("3.0.0", True), ("3.1", False)],
+)
+def test_in_a_rebalance_the_generation_before_decides_in_some_releases(
+    state: GroupState, kafka: str, *, early: bool
+) -> None:
+    """KAFKA-13636: a group that was empty has the topics of its last, empty generation: none."""
+    profile = Profile.of(kafka, "zookeeper")
+    assert expired(group(state, topics=()), NOW, profile, KEPT) == (AGED if early else [])
+    assert expired(group(state, topics=("in",)), NOW, profile, KEPT) == (["out-0"] if early else [])
+
+
+@pytest.mark.parametrize(("kafka", "gone"), [("2.3", []), ("2.4", ["out-0"])])
+def test_offsets_of_topics_without_a_subscriber_expire_since_2_4(kafka: str, gone: list[str]) -> None:
+    """With KIP-496 coordinators know which topics members subscribe to."""
+    found = group(GroupState.STABLE, topics=("in",))
+    assert expired(found, NOW, Profile.of(kafka, "zookeeper"), KEPT) == gone
+
+
 def test_a_time_of_its_own_goes_before_the_retention() -> None:
     found = group(GroupState.EMPTY, since=0)
     found.offsets.put("in-0", committed_at(OLD, 101), 9)

@@ -9,8 +9,7 @@ import random
 from typing import Final
 
 from cluster_model.assignors.assignors import server_assignors
-from cluster_model.assignors.base import Assignment, MemberSubscription, TopicPartition, Topics
-from cluster_model.assignors.early_server_assignors import AssignmentError
+from cluster_model.assignors.base import Assignment, AssignmentError, MemberSubscription, TopicPartition, Topics
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import assignor_rules
 from cluster_model.protocol.versions import Profile
 from tests.real_kafka.kafka_jars import SERVER

@@ -192,7 +192,7 @@ def test_two_epochs_behind_is_fenced_whatever_it_owns() -> None:
 
 
 def test_a_member_that_was_fenced_joins_again_under_its_id_and_gets_its_share_at_once() -> None:
-    desk = ConsumerGroupDriver()
+    desk = ConsumerGroupDriver(kafka="4.2")
     for name in ("a", "b"):
         desk.join(name)
     desk.settle()
@@ -203,7 +203,7 @@ def test_a_member_that_was_fenced_joins_again_under_its_id_and_gets_its_share_at
 
 
 def test_a_member_that_joins_again_in_the_middle_of_giving_something_up_has_given_it_up() -> None:
-    desk = ConsumerGroupDriver()
+    desk = ConsumerGroupDriver(kafka="4.2")
     desk.join("a")
     desk.join("b")
     desk.beat("a")
@@ -487,7 +487,11 @@ def test_since_4_4_an_empty_group_does_not_make_its_next_member_wait(
 # -- members that join again -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kafka", "error"), [("4.1", E.FENCED_MEMBER_EPOCH), ("4.2", E.NONE), ("4.4", E.NONE)])
+@pytest.mark.parametrize(
+    ("kafka", "error"),
+    [(kafka, E.FENCED_MEMBER_EPOCH) for kafka in ("3.7", "3.8", "3.9", "4.0", "4.1")]
+    + [("4.2", E.NONE), ("4.4", E.NONE)],
+)
 def test_up_to_4_1_a_known_member_cannot_join_again(kafka: str, error: KafkaError) -> None:
     """KAFKA-19233: but one whose first response was lost can, as its previous epoch is 0."""
     desk = ConsumerGroupDriver(kafka=kafka)
@@ -500,3 +504,14 @@ def test_up_to_4_1_a_known_member_cannot_join_again(kafka: str, error: KafkaErro
     assert desk.tell("a", "t-0", "t-1").member_epoch == first + 1
     assert desk.join("a").error == error
     assert desk.tell("a", "t-0", "t-1").error == E.NONE
+
+
+@pytest.mark.parametrize("kafka", ["3.7", "4.1", "4.2", "4.4"])
+def test_a_static_member_cannot_join_again_before_it_has_left(kafka: str) -> None:
+    """Not even under its own id (``throwIfInstanceIdIsUnreleased``); a lost first response is no exception."""
+    desk = ConsumerGroupDriver(kafka=kafka)
+    assert desk.join("a", group_instance_id="pod-a").error == E.NONE
+    assert desk.join("a", group_instance_id="pod-a").error == E.UNRELEASED_INSTANCE_ID
+    assert desk.leave("a", LEAVE_FOR_NOW, "pod-a") is E.NONE
+    back = desk.join("a", group_instance_id="pod-a")
+    assert (back.error, back.assignment) == (E.NONE, ALL)
