@@ -4,4 +4,14 @@ from typing import Final
 
 from cluster_model.known_issues.issue import KnownIssue
 
-PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = ()
+PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
+    KnownIssue(
+        "KAFKA-13598",
+        "A producer with default settings is not idempotent although enable.idempotence is documented as true",
+        "delivery",
+        rule="idempotent_by_default",
+        since=(3, 0, 0),
+        seen="Retried batches are in the log twice; enable.idempotence is true in the producer's log.",
+        workaround="Set enable.idempotence=true.",
+    ),
+)
