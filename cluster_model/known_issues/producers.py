@@ -14,4 +14,13 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         seen="Retried batches are in the log twice; enable.idempotence is true in the producer's log.",
         workaround="Set enable.idempotence=true.",
     ),
+    KnownIssue(
+        "KAFKA-17632",
+        "RoundRobinPartitioner skips every other partition when each record begins a new batch",
+        "delivery",
+        rule="round_robin_two_turns",
+        needs="partitioner.class RoundRobinPartitioner, an even number of partitions, and seldom records",
+        seen="Half of the partitions receive no records, the others twice their share.",
+        workaround="Use an odd number of partitions, or a partitioner of your own.",
+    ),
 )
