@@ -377,6 +377,7 @@ AREAS: Final = (
             "idempotence",
             "unknown_producer_id",
             "unknown_after_marker",
+            "forgets_deleted_producers",
             "five_batches",
             "markers_renew_nothing",
             "producer_epoch_bump",

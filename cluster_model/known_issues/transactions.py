@@ -4,4 +4,14 @@ from typing import Final
 
 from cluster_model.known_issues.issue import KnownIssue
 
-TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = ()
+TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
+    KnownIssue(
+        "KAFKA-7190",
+        "A leader forgets an idempotent producer whose records are all deleted, and rejects its next batch",
+        "delivery",
+        rule="forgets_deleted_producers",
+        needs="an idempotent or transactional producer that seldom writes, and short retention or DeleteRecords",
+        seen="UNKNOWN_PRODUCER_ID and a retry; in 0.11 OUT_OF_ORDER_SEQUENCE_NUMBER, and the record fails.",
+        workaround="Retain records for longer than the producer's longest pause.",
+    ),
+)

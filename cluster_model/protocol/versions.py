@@ -301,6 +301,12 @@ FLAGS: Final = (
         (2, 4),
     ),
     ReleaseRule(
+        "forgets_deleted_producers",
+        "a leader forgets a producer once all its records are deleted from the log (until KAFKA-7190)",
+        (0, 11),
+        (2, 3),
+    ),
+    ReleaseRule(
         "five_batches",
         "a leader knows the last five batches of a producer, before only the last (KAFKA-5494)",
         (1, 0, 0),
@@ -719,6 +725,7 @@ class Profile:
     idempotence: bool
     unknown_producer_id: bool
     unknown_after_marker: bool
+    forgets_deleted_producers: bool
     five_batches: bool
     markers_renew_nothing: bool
     producer_epoch_bump: bool
