@@ -522,6 +522,7 @@ AREAS: Final = (
             "transaction_abortable",
             "consumer_group_metadata",
             "aborts_when_fenced",
+            "recovers_expired_id",
             "knows_abortable",
             "epoch_per_transaction",
         ),

@@ -23,4 +23,13 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         seen="Half of the partitions receive no records, the others twice their share.",
         workaround="Use an odd number of partitions, or a partitioner of your own.",
     ),
+    KnownIssue(
+        "KAFKA-18019",
+        "A fenced producer whose transactional id has expired gets a new epoch and continues",
+        "delivery",
+        rule="recovers_expired_id",
+        needs="a transactional producer that is idle for longer than transactional.id.expiration.ms",
+        seen="INVALID_PRODUCER_ID_MAPPING aborts a transaction, and a process that was replaced writes again.",
+        workaround="Close a producer after InvalidPidMappingException and make a new one.",
+    ),
 )

@@ -463,6 +463,12 @@ CLIENT_FLAGS: Final = (
         "INVALID_PRODUCER_EPOCH from a leader aborts the transaction and is not fatal (KIP-588)",
         (2, 7, 0),
     ),
+    ReleaseRule(
+        "recovers_expired_id",
+        "INVALID_PRODUCER_ID_MAPPING aborts the transaction and is not fatal (until KAFKA-18019)",
+        (2, 5, 0),
+        (3, 9),
+    ),
     ReleaseRule("knows_abortable", "a producer knows the error TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)),
     ReleaseRule("epoch_per_transaction", "a producer gets a new epoch for each transaction (KIP-890)", (4, 0, 0)),
     ReleaseRule(
@@ -593,6 +599,7 @@ class ClientProfile:
     bumps_epoch: bool
     consumer_group_metadata: bool
     aborts_when_fenced: bool
+    recovers_expired_id: bool
     knows_abortable: bool
     epoch_per_transaction: bool
     sticky_partitioner: bool
