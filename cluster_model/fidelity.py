@@ -511,6 +511,7 @@ AREAS: Final = (
             "stable_offsets",
             "transactions",
             "verifies_transactions",
+            "rejects_old_epoch",
             "checks_epoch_first",
             "transactions_v2",
             "strict_markers",

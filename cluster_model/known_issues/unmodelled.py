@@ -6,6 +6,14 @@ from cluster_model.known_issues.issue import UnmodelledIssue
 
 UNMODELLED: Final = (
     UnmodelledIssue(
+        "KAFKA-19690",
+        "A write that waits for its verification while its transaction times out fails with INVALID_TXN_STATE",
+        affected="3.6-4.1.0",
+        fixed="3.9.2, 4.0.2, 4.1.1",
+        reason="leaders answer as theirs do (rule checks_epoch_first), but only the application makes the difference: "
+        "Kafka Streams ends after InvalidTxnStateException; the model's applications abort and continue after both",
+    ),
+    UnmodelledIssue(
         "KAFKA-19012",
         "A producer returns the memory of a batch that is still being sent, and another batch overwrites it",
         affected="2.8-4.1.1",

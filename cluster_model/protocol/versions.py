@@ -210,9 +210,14 @@ FLAGS: Final = (
         "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
     ),
     ReleaseRule(
+        "rejects_old_epoch",
+        "a transactional write of an older epoch is INVALID_PRODUCER_EPOCH without verification (KAFKA-18042)",
+        (4, 1, 0),
+    ),
+    ReleaseRule(
         "checks_epoch_first",
-        "a transactional write of an old epoch is INVALID_PRODUCER_EPOCH without verification (KAFKA-18042, "
-        "KAFKA-19690)",
+        "a write whose verification a marker of a newer epoch ended is INVALID_PRODUCER_EPOCH, not INVALID_TXN_STATE "
+        "(KAFKA-19690)",
         (4, 1, 1),
         backports=((3, 9, 2), (4, 0, 2)),
     ),
@@ -707,6 +712,7 @@ class Profile:
     contiguous_ranges: bool
     transactions: bool
     verifies_transactions: bool
+    rejects_old_epoch: bool
     checks_epoch_first: bool
     transactions_v2: bool
     strict_markers: bool

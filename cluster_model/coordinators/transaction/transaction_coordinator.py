@@ -216,7 +216,7 @@ class TransactionCoordinator:
         self.verifier = TransactionVerifier(
             verifying.client, hosted, partitions[TRANSACTIONS], config.request_timeout_us,
             lambda request: self._add_partitions(own, request), resume, v2=profile.transactions_v2,
-            checks_epoch=profile.checks_epoch_first,
+            rejects_old=profile.rejects_old_epoch, checks_epoch=profile.checks_epoch_first,
         )  # fmt: skip
         self.marking = MarkerWriter(
             hosted, config.request_timeout_us, self.registry.new_token, self._marked, self.verifier.marked, written
