@@ -14,4 +14,13 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         seen="UNKNOWN_PRODUCER_ID and a retry; in 0.11 OUT_OF_ORDER_SEQUENCE_NUMBER, and the record fails.",
         workaround="Retain records for longer than the producer's longest pause.",
     ),
+    KnownIssue(
+        "KAFKA-9144",
+        "A leader forgets a transactional producer too early, as end markers do not count as its writes",
+        "delivery",
+        rule="markers_renew_nothing",
+        needs="transactions, and pauses of a producer of about transactional.id.expiration.ms",
+        seen="UNKNOWN_PRODUCER_ID; a late batch or marker of an older epoch is accepted, and a transaction hangs.",
+        workaround="Raise transactional.id.expiration.ms.",
+    ),
 )

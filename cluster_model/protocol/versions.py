@@ -320,7 +320,7 @@ FLAGS: Final = (
         "markers_renew_nothing",
         "an end marker does not delay the expiry of its producer (until KAFKA-9144)",
         (1, 0, 0),
-        (2, 3),
+        (2, 4, 0),
     ),
     ReleaseRule(
         "producer_epoch_bump", "InitProducerId raises the epoch of a producer that sends its id (KIP-360)", (2, 5, 0)
