@@ -6,6 +6,13 @@ from cluster_model.known_issues.issue import UnmodelledIssue
 
 UNMODELLED: Final = (
     UnmodelledIssue(
+        "KAFKA-15653",
+        "A verified transactional write uses the buffers of another request handler thread and fails",
+        affected="3.6.0",
+        fixed="3.6.1, 3.7.0",
+        reason="request handler threads have no buffers that another thread could use at the same time",
+    ),
+    UnmodelledIssue(
         "KAFKA-19690",
         "A write that waits for its verification while its transaction times out fails with INVALID_TXN_STATE",
         affected="3.6-4.1.0",

@@ -126,7 +126,7 @@ class TransactionVerifier:
         return True
 
     def _note_sequence(self, key: tuple[str, int], write: ProduceRequest) -> None:
-        """Remember the lowest sequence that waits for verification (``VerificationStateEntry``, KAFKA-15653)."""
+        """Remember the lowest sequence that waits for verification (``VerificationStateEntry``, KAFKA-14920)."""
         epoch, lowest = self._lowest.get(key, (-1, -1))
         sequence = write.sequence - write.origin
         if write.producer_epoch > epoch or (write.producer_epoch == epoch and sequence < lowest):

@@ -246,7 +246,7 @@ def test_a_keyframe_while_a_question_is_under_way_continues_as_it_did(ahead_ms: 
 
 @pytest.mark.parametrize("kafka", ["3.9", "4.1"])
 def test_a_batch_after_one_that_is_not_verified_yet_is_out_of_order(kafka: str) -> None:
-    """The leader remembers the lowest sequence that waits for verification (KAFKA-15653)."""
+    """The leader remembers the lowest sequence that waits for verification (KAFKA-14920)."""
     talk, producer = begun(kafka)
     first = producer.batch("orders-0", version=9)
     second = first._replace(sequence=1)
