@@ -15,6 +15,16 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Retain records for longer than the producer's longest pause.",
     ),
     KnownIssue(
+        "KAFKA-7298",
+        "After DeleteRecords in the middle of a transaction every later transaction of its producer fails",
+        "availability",
+        rule="unknown_after_marker",
+        since=(1, 0, 0),
+        needs="a transactional producer, and retention or DeleteRecords that removes all its records before a marker",
+        seen="OUT_OF_ORDER_SEQUENCE_NUMBER for each first batch of a transaction, without an end.",
+        workaround="Restart the producer: a new epoch begins with sequence number 0.",
+    ),
+    KnownIssue(
         "KAFKA-9144",
         "A leader forgets a transactional producer too early, as end markers do not count as its writes",
         "delivery",
