@@ -345,6 +345,7 @@ AREAS: Final = (
             "broker/test_leader_hints.py",
         ),
         (
+            "unknown_without_replica",
             "leader_hints",
             "learns_leaders",
             "skips_backoff",

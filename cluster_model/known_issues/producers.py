@@ -6,6 +6,15 @@ from cluster_model.known_issues.issue import KnownIssue
 
 PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-2246",
+        "A producer keeps sending to a broker that has given its replica away",
+        "availability",
+        rule="unknown_topic_is_stale",
+        since=(0, 8, 2),
+        seen="UNKNOWN_TOPIC_OR_PARTITION after a reassignment, until metadata.max.age.ms has passed.",
+        workaround="Lower metadata.max.age.ms while partitions move, and allow enough retries.",
+    ),
+    KnownIssue(
         "KAFKA-13598",
         "A producer with default settings is not idempotent although enable.idempotence is documented as true",
         "delivery",

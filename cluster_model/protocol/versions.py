@@ -52,6 +52,12 @@ FLAGS: Final = (
         "a new leader adds (epoch, LEO) to its epoch cache when elected (KAFKA-7415)",
         (2, 0, 1),
     ),
+    ReleaseRule(
+        "unknown_without_replica",
+        "a broker without a replica answers UNKNOWN_TOPIC_OR_PARTITION for a partition it knows (until KAFKA-6796)",
+        (0, 8, 2),
+        (1, 1),
+    ),
     ReleaseRule("fetch_sessions", "incremental fetch sessions: fetches carry only what changed (KIP-227)", (1, 1, 0)),
     ReleaseRule(
         "kip_279",
@@ -656,6 +662,7 @@ class Profile:
     epoch_truncation: bool
     isr_epoch_start: bool
     epoch_on_elect: bool
+    unknown_without_replica: bool
     fetch_sessions: bool
     kip_279: bool
     kip_320: bool
