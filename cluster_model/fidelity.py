@@ -515,6 +515,7 @@ AREAS: Final = (
             "rejects_old_epoch",
             "checks_epoch_first",
             "transactions_v2",
+            "fences_twice",
             "strict_markers",
             "transaction_version",
             "transaction_tools",

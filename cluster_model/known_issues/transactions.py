@@ -33,4 +33,14 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         seen="UNKNOWN_PRODUCER_ID; a late batch or marker of an older epoch is accepted, and a transaction hangs.",
         workaround="Raise transactional.id.expiration.ms.",
     ),
+    KnownIssue(
+        "KAFKA-19367",
+        "A producer whose transaction timed out is fenced by its own coordinator and cannot continue",
+        "availability",
+        rule="fences_twice",
+        needs="transaction.version 2",
+        seen="ProducerFencedException without another process of that transactional.id, after a transaction timed out.",
+        workaround="Make a new producer after the exception, or raise transaction.timeout.ms.",
+        mode="kraft",
+    ),
 )

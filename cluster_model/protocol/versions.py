@@ -233,6 +233,12 @@ FLAGS: Final = (
         (4, 0, 0),
     ),
     ReleaseRule(
+        "fences_twice",
+        "in version 2 of transactions, an abort in place of the producer raises the epoch twice (until KAFKA-19367)",
+        (4, 0, 0),
+        (4, 0, 0),
+    ),
+    ReleaseRule(
         "strict_markers",
         "the marker of a transaction of version 2 needs a newer epoch than the open transaction (KIP-1228)",
         (4, 2, 0),
@@ -722,6 +728,7 @@ class Profile:
     rejects_old_epoch: bool
     checks_epoch_first: bool
     transactions_v2: bool
+    fences_twice: bool
     strict_markers: bool
     transaction_tools: bool
     leader_hints: bool

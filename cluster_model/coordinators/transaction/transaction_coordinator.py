@@ -303,10 +303,16 @@ class TransactionCoordinator:
         return NONE
 
     def _abort_for(self, metadata: TransactionMetadata, after: WritePurpose) -> None:
-        """Abort an open transaction in place of its producer, with an epoch that fences the producer."""
+        """Abort an open transaction in place of its producer, with an epoch that fences the producer.
+
+        In 4.0.0 the end raises the epoch once more, so it is two above that of the producer (KAFKA-19367).
+        """
         fence = metadata.prepare_fence()
-        by_server = 2 if self._profile.strict_markers and self._profile.transactions_v2 else 0
-        transit = metadata.prepare_end(committed=False, now=self._port.wall_now, fence=fence, client_version=by_server)
+        is_v2 = self._profile.transactions_v2
+        transit = metadata.prepare_end(
+            committed=False, now=self._port.wall_now, fence=fence, bumps=is_v2 and self._profile.fences_twice,
+            client_version=2 if self._profile.strict_markers and is_v2 else 0,
+        )  # fmt: skip
         self.registry.write(metadata, transit, after)
 
     # -- partitions -------------------------------------------------------------------------------------------------
