@@ -511,6 +511,7 @@ AREAS: Final = (
         (
             "stable_offsets",
             "transactions",
+            "keeps_epoch_at_timeout",
             "verifies_transactions",
             "rejects_old_epoch",
             "checks_epoch_first",

@@ -6,6 +6,14 @@ from cluster_model.known_issues.issue import KnownIssue
 
 TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-6119",
+        "A producer whose transaction timed out is not fenced, and opens a transaction that nobody ends",
+        "availability",
+        rule="keeps_epoch_at_timeout",
+        seen="The last stable offset of a partition stands still, and read_committed consumers receive nothing more.",
+        workaround="Raise transaction.timeout.ms above the longest pause of a producer.",
+    ),
+    KnownIssue(
         "KAFKA-7190",
         "A leader forgets an idempotent producer whose records are all deleted, and rejects its next batch",
         "delivery",

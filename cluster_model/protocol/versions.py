@@ -213,6 +213,12 @@ FLAGS: Final = (
     ),
     ReleaseRule("transactions", "producers may write to several partitions atomically (KIP-98)", (0, 11)),
     ReleaseRule(
+        "keeps_epoch_at_timeout",
+        "a transaction that times out is aborted with the epoch of its producer (until KAFKA-6119)",
+        (0, 11),
+        (0, 11, 0, 1),
+    ),
+    ReleaseRule(
         "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
     ),
     ReleaseRule(
@@ -724,6 +730,7 @@ class Profile:
     uniform_by_topic: bool
     contiguous_ranges: bool
     transactions: bool
+    keeps_epoch_at_timeout: bool
     verifies_transactions: bool
     rejects_old_epoch: bool
     checks_epoch_first: bool

@@ -502,9 +502,17 @@ class TransactionCoordinator:
             return
         for metadata in list(self.registry.ids.values()):
             if metadata.timed_out(self._port.wall_now):
-                self._abort_for(metadata, WritePurpose("fence"))
+                self._abort_timed_out_transaction(metadata)
         if any(metadata.state is TxnState.ONGOING for metadata in self.registry.ids.values()):
             self._schedule(self._timeouts, self._config.abort_check_us)
+
+    def _abort_timed_out_transaction(self, metadata: TransactionMetadata) -> None:
+        """Abort a transaction that is open for too long; up to 0.11.0.1 its producer is not fenced (KAFKA-6119)."""
+        if self._profile.keeps_epoch_at_timeout:
+            transit = metadata.prepare_end(committed=False, now=self._port.wall_now)
+            self.registry.write(metadata, transit, WritePurpose("end"))
+        else:
+            self._abort_for(metadata, WritePurpose("fence"))
 
     def _expire(self) -> None:
         if not self._expiry.take_expired():
