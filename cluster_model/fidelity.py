@@ -526,6 +526,7 @@ AREAS: Final = (
             "transaction_abortable",
             "consumer_group_metadata",
             "aborts_when_fenced",
+            "commits_without_record",
             "recovers_expired_id",
             "knows_abortable",
             "epoch_per_transaction",

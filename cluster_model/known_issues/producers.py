@@ -15,6 +15,15 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Lower metadata.max.age.ms while partitions move, and allow enough retries.",
     ),
     KnownIssue(
+        "KAFKA-9279",
+        "A transaction commits without a record that send rejected",
+        "delivery",
+        rule="commits_without_record",
+        needs="an application that ignores the callback and the future of a record",
+        seen="Records are missing in committed transactions; nothing in the log of the brokers.",
+        workaround="Abort a transaction after the error of any of its records.",
+    ),
+    KnownIssue(
         "KAFKA-13598",
         "A producer with default settings is not idempotent although enable.idempotence is documented as true",
         "delivery",

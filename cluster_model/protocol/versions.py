@@ -487,6 +487,12 @@ CLIENT_FLAGS: Final = (
         (2, 7, 0),
     ),
     ReleaseRule(
+        "commits_without_record",
+        "a transaction commits without a record that send rejected (until KAFKA-9279)",
+        (0, 11),
+        (3, 1),
+    ),
+    ReleaseRule(
         "recovers_expired_id",
         "INVALID_PRODUCER_ID_MAPPING aborts the transaction and is not fatal (until KAFKA-18019)",
         (2, 5, 0),
@@ -622,6 +628,7 @@ class ClientProfile:
     bumps_epoch: bool
     consumer_group_metadata: bool
     aborts_when_fenced: bool
+    commits_without_record: bool
     recovers_expired_id: bool
     knows_abortable: bool
     epoch_per_transaction: bool
