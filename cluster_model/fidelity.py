@@ -348,6 +348,7 @@ AREAS: Final = (
             "unknown_without_replica",
             "leader_hints",
             "learns_leaders",
+            "sends_past_in_flight",
             "skips_backoff",
             "fails_oldest_first",
             "unknown_topic_is_stale",

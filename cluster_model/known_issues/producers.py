@@ -15,6 +15,15 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Lower metadata.max.age.ms while partitions move, and allow enough retries.",
     ),
     KnownIssue(
+        "KAFKA-3197",
+        "With one request in flight a retry is written after later records once the leader has changed",
+        "order",
+        rule="sends_past_in_flight",
+        needs="max.in.flight.requests.per.connection 1, and retries",
+        seen="Records of a partition out of order after its leader changed.",
+        workaround="None: without retries the records are lost instead.",
+    ),
+    KnownIssue(
         "KAFKA-9279",
         "A transaction commits without a record that send rejected",
         "delivery",

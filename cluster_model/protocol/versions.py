@@ -442,6 +442,12 @@ CLIENT_FLAGS: Final = (
         "a producer refreshes its metadata after UNKNOWN_TOPIC_OR_PARTITION (KAFKA-2246)",
         (0, 9),
     ),
+    ReleaseRule(
+        "sends_past_in_flight",
+        "one request in flight is one per connection, so a partition may have one on each of two (until KAFKA-3197)",
+        (0, 8, 2),
+        (0, 9),
+    ),
     ReleaseRule("caps_backoff", "no backoff exceeds its maximum, its random part included (KIP-580)", (3, 7, 0)),
     ReleaseRule(
         "learns_leaders", "a producer takes the new leader from a broker's error response (KIP-951)", (3, 7, 0)
@@ -615,6 +621,7 @@ class ClientProfile:
     number: Version
     asks_api_versions: bool
     unknown_topic_is_stale: bool
+    sends_past_in_flight: bool
     caps_backoff: bool
     learns_leaders: bool
     skips_backoff: bool
