@@ -513,6 +513,7 @@ AREAS: Final = (
             "stable_offsets",
             "transactions",
             "keeps_epoch_at_timeout",
+            "start_time_never_falls",
             "verifies_transactions",
             "rejects_old_epoch",
             "checks_epoch_first",

@@ -33,6 +33,15 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Restart the producer: a new epoch begins with sequence number 0.",
     ),
     KnownIssue(
+        "KAFKA-8803",
+        "After the clock of its coordinator was set back a producer cannot begin a transaction any more",
+        "availability",
+        rule="start_time_never_falls",
+        needs="a clock that is set back by more than the time between two transactions",
+        seen="CONCURRENT_TRANSACTIONS for every request of a transactional.id, also from a new process.",
+        workaround="Move the leadership of the partition of __transaction_state to another broker.",
+    ),
+    KnownIssue(
         "KAFKA-9144",
         "A leader forgets a transactional producer too early, as end markers do not count as its writes",
         "delivery",

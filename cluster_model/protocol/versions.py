@@ -219,6 +219,12 @@ FLAGS: Final = (
         (0, 11, 0, 1),
     ),
     ReleaseRule(
+        "start_time_never_falls",
+        "a transaction that starts before the last one, by its coordinator's clock, stays pending (until KAFKA-8803)",
+        (0, 11),
+        (2, 4),
+    ),
+    ReleaseRule(
         "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
     ),
     ReleaseRule(
@@ -745,6 +751,7 @@ class Profile:
     contiguous_ranges: bool
     transactions: bool
     keeps_epoch_at_timeout: bool
+    start_time_never_falls: bool
     verifies_transactions: bool
     rejects_old_epoch: bool
     checks_epoch_first: bool

@@ -210,7 +210,9 @@ class TransactionCoordinator:
         self._hosted = hosted
         self._partitions = partitions
         self._ids = ids
-        self.registry = TransactionStateManager(port, hosted, partitions[TRANSACTIONS], self._written)
+        self.registry = TransactionStateManager(
+            port, hosted, partitions[TRANSACTIONS], self._written, start_never_falls=profile.start_time_never_falls
+        )
         own = port.node_id
         verifying = connections.open(config.request_timeout_us, asks_versions=True)
         self.verifier = TransactionVerifier(
