@@ -514,6 +514,7 @@ AREAS: Final = (
             "transactions",
             "keeps_epoch_at_timeout",
             "start_time_never_falls",
+            "old_markers_cancel",
             "verifies_transactions",
             "rejects_old_epoch",
             "checks_epoch_first",

@@ -51,6 +51,14 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Raise transactional.id.expiration.ms.",
     ),
     KnownIssue(
+        "KAFKA-16352",
+        "A coordinator that loses its partition and gets it back forgets the markers that it waits for",
+        "availability",
+        rule="old_markers_cancel",
+        seen="A transaction stays in PrepareCommit or PrepareAbort; CONCURRENT_TRANSACTIONS for its transactional id.",
+        workaround="Move the leadership of the partition of __transaction_state to another broker.",
+    ),
+    KnownIssue(
         "KAFKA-19367",
         "A producer whose transaction timed out is fenced by its own coordinator and cannot continue",
         "availability",

@@ -225,6 +225,12 @@ FLAGS: Final = (
         (2, 4),
     ),
     ReleaseRule(
+        "old_markers_cancel",
+        "the outcome of a former coordinator epoch's markers cancels those of the current one (until KAFKA-16352)",
+        (0, 11),
+        (3, 7),
+    ),
+    ReleaseRule(
         "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
     ),
     ReleaseRule(
@@ -752,6 +758,7 @@ class Profile:
     transactions: bool
     keeps_epoch_at_timeout: bool
     start_time_never_falls: bool
+    old_markers_cancel: bool
     verifies_transactions: bool
     rejects_old_epoch: bool
     checks_epoch_first: bool

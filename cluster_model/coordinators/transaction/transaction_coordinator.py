@@ -227,7 +227,7 @@ class TransactionCoordinator:
         marking = connections.open(config.request_timeout_us, asks_versions=False)
         self.sender = MarkerSender(
             marking.client, hosted, config.request_timeout_us, self._all_marked,
-            lambda request: self.marking.write_markers(own, request),
+            lambda request: self.marking.write_markers(own, request), old_cancel=profile.old_markers_cancel,
         )  # fmt: skip
         marking.failed = self.sender.on_disconnect
         self._since = 0
