@@ -349,6 +349,8 @@ AREAS: Final = (
             "leader_hints",
             "learns_leaders",
             "sends_past_in_flight",
+            "misses_recreated_topics",
+            "keeps_deleted_epochs",
             "skips_backoff",
             "fails_oldest_first",
             "unknown_topic_is_stale",

@@ -33,6 +33,22 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Abort a transaction after the error of any of its records.",
     ),
     KnownIssue(
+        "KAFKA-12257",
+        "A client never finds the leader of a topic that was deleted and created again",
+        "availability",
+        rule="misses_recreated_topics",
+        seen="NOT_LEADER_OR_FOLLOWER or UNKNOWN_TOPIC_OR_PARTITION without end for a topic that is healthy.",
+        workaround="Restart the clients of a topic that is created again.",
+    ),
+    KnownIssue(
+        "KAFKA-13488",
+        "A client never finds a topic again whose deletion it has seen",
+        "availability",
+        rule="keeps_deleted_epochs",
+        seen="send blocks and records expire, as if the topic did not exist.",
+        workaround="Restart the clients of a topic that is created again.",
+    ),
+    KnownIssue(
         "KAFKA-13598",
         "A producer with default settings is not idempotent although enable.idempotence is documented as true",
         "delivery",

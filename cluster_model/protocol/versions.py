@@ -505,6 +505,19 @@ CLIENT_FLAGS: Final = (
         (2, 7, 0),
     ),
     ReleaseRule(
+        "misses_recreated_topics",
+        "metadata of a recreated topic is ignored while its leader epochs are older (until KAFKA-12257)",
+        (2, 4, 0),
+        (2, 8, 1),
+    ),
+    ReleaseRule(
+        "keeps_deleted_epochs",
+        "the last leader epochs of a deleted topic hold for a new one of that name (until KAFKA-13488)",
+        (2, 4, 0),
+        (3, 0, 0),
+        fixes=((2, 8, 2),),
+    ),
+    ReleaseRule(
         "commits_without_record",
         "a transaction commits without a record that send rejected (until KAFKA-9279)",
         (0, 11),
@@ -647,6 +660,8 @@ class ClientProfile:
     bumps_epoch: bool
     consumer_group_metadata: bool
     aborts_when_fenced: bool
+    misses_recreated_topics: bool
+    keeps_deleted_epochs: bool
     commits_without_record: bool
     recovers_expired_id: bool
     knows_abortable: bool

@@ -275,6 +275,7 @@ class Sender:
         self.metadata = Metadata(
             port,
             brokers,
+            config.client,
             age_us=config.metadata_age_us,
             backoff_us=config.backoff_us,
             timeout_us=config.request_timeout_us,
