@@ -33,6 +33,16 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Abort a transaction after the error of any of its records.",
     ),
     KnownIssue(
+        "KAFKA-10888",
+        "A producer without keys sends most records to the slowest broker",
+        "delivery",
+        rule="built_in_partitioner",
+        since=(2, 4, 0),
+        needs="records without keys, and the default partitioner",
+        seen="The partitions of one broker grow fastest, and their records are late.",
+        workaround="Set linger.ms, so that batches of all partitions become full; or use a partitioner of your own.",
+    ),
+    KnownIssue(
         "KAFKA-12257",
         "A client never finds the leader of a topic that was deleted and created again",
         "availability",

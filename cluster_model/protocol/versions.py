@@ -538,7 +538,9 @@ CLIENT_FLAGS: Final = (
     ),
     ReleaseRule("round_robin_partitioner", "partitioner.class may name RoundRobinPartitioner (KIP-369)", (2, 4, 0)),
     ReleaseRule(
-        "built_in_partitioner", "records without a key stick to one partition for batch.size bytes (KIP-794)", (3, 3, 0)
+        "built_in_partitioner",
+        "records without a key stick to one partition for batch.size bytes (KIP-794, KAFKA-10888)",
+        (3, 3, 0),
     ),
     ReleaseRule(
         "round_robin_two_turns",
