@@ -1,6 +1,6 @@
 """Request handler of a broker for produce, fetch and ListOffsets (``KafkaApis`` over ``ReplicaManager``)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Final
 
 from cluster_model.broker.fetch.fetch_reads import (
@@ -235,8 +235,9 @@ class RequestHandler:
         """Holds back a transaction's first write for verification (KIP-890); it is produced again afterwards."""
         self.connections = connections
         """Connections whose next request waits for the response to one of these requests."""
-        self._known = known
-        self._hints = LeaderHints(profile, replicas, self._known)
+        self._known: Container[str] = () if profile.unknown_without_replica else known
+        """Partitions of which a broker without a replica says that it is not the leader; none until KAFKA-6796."""
+        self._hints = LeaderHints(profile, replicas, known)
         self._cache = cache
         self._throttle = throttle
         self._port = port

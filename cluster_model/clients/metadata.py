@@ -6,6 +6,7 @@ from typing import Any
 from cluster_model.connections.network_client import NetworkClient
 from cluster_model.kernel.node_context import DeadlineTimer
 from cluster_model.protocol.messages import NO_LEADER, MetadataRequest, MetadataResponse, PartitionState
+from cluster_model.protocol.versions import ClientProfile
 
 # Stale metadata: every response to the client's metadata requests shows an earlier state.
 #
@@ -72,14 +73,16 @@ class Metadata:
     """Metadata cache of one client, refreshed on request, after errors and by age, one request at a time."""
 
     __slots__ = (
-        "_age_us", "_backoff_us", "_brokers", "_busy", "_correlation", "_due_at", "_last_states", "_node", "_online",
-        "_port", "_requested_at", "_timeout_us", "_timer", "_turn", "old", "racks", "states", "version",
+        "_age_us", "_backoff_us", "_brokers", "_busy", "_client", "_correlation", "_deleted", "_due_at",
+        "_last_states", "_node", "_online", "_port", "_requested_at", "_timeout_us", "_timer", "_turn", "old", "racks",
+        "states", "version",
     )  # fmt: skip
 
     def __init__(
         self,
         port: NetworkClient,
         brokers: tuple[int, ...],
+        client: ClientProfile,
         *,
         age_us: int,
         backoff_us: int,
@@ -90,8 +93,11 @@ class Metadata:
         self.states: dict[str, PartitionState] = {}
         self.version = 0
         """Raised whenever the states may have changed."""
+        self._client = client
         self._last_states: tuple[PartitionState, ...] = ()
         """States in the last response."""
+        self._deleted: dict[str, int] = {}
+        """Partitions missing in a response → last leader epoch, for clients that still compare with it."""
         self._port = port
         self._brokers = brokers
         self._age_us = age_us
@@ -225,8 +231,9 @@ class Metadata:
     def _take(self, states: tuple[PartitionState, ...]) -> None:
         """Keep the newest state of each partition: an older epoch comes from a broker that is behind (KIP-320).
 
-        Partitions missing from the response are removed. A recreated topic is recognised by its id. A response equal to
-        the last one changes nothing, even if a newer state was learned meanwhile.
+        Partitions missing from the response are removed. A recreated topic is recognised by its id, since KAFKA-12257.
+        Until KAFKA-13488 the epochs of a removed one hold for it (``Metadata.updateLatestMetadata``). A response equal
+        to the last one changes nothing, even if a newer state was learned meanwhile.
         """
         if states == self._last_states:
             return
@@ -234,10 +241,24 @@ class Metadata:
         self.version += 1
         before = self.states
         self.states = {}
+        by_id = not self._client.misses_recreated_topics
         for state in states:
             known = before.get(state.partition)
-            newer = known is None or state.leader_epoch >= known.leader_epoch or state.topic_id != known.topic_id
+            if known is None and state.leader_epoch < self._deleted.get(state.partition, -1):
+                continue
+            newer = known is None or state.leader_epoch >= known.leader_epoch
+            newer = newer or (by_id and known is not None and state.topic_id != known.topic_id)
             self.states[state.partition] = state if newer or known is None else known
+        if self._client.keeps_deleted_epochs:
+            self._remember_deleted(before, {state.partition for state in states})
+
+    def _remember_deleted(self, before: dict[str, PartitionState], found: set[str]) -> None:
+        """Remember the leader epochs of partitions that are missing in a response (``lastSeenLeaderEpochs``)."""
+        for partition in self.states:
+            self._deleted.pop(partition, None)
+        for partition, state in before.items():
+            if partition not in found:
+                self._deleted[partition] = state.leader_epoch
 
     def disconnected(self, broker: int) -> None:
         """Handle a lost connection, or one that could not be made: leaders may have changed."""
@@ -250,15 +271,16 @@ class Metadata:
         return (
             tuple(self.states.values()), self._correlation, self._node, self._requested_at, self._due_at, self._turn,
             self._online, tuple(self.racks.items()), self._timer.save(),
-            self.old.save(),
+            self.old.save(), tuple(self._deleted.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
             states, self._correlation, self._node, self._requested_at, self._due_at, self._turn, self._online,
-            racks, timer, old,
+            racks, timer, old, deleted,
         ) = saved  # fmt: skip
+        self._deleted = dict(deleted)
         self.racks = dict(racks)
         self.states = {state.partition: state for state in states}
         self._last_states = ()

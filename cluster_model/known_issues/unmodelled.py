@@ -6,6 +6,42 @@ from cluster_model.known_issues.issue import UnmodelledIssue
 
 UNMODELLED: Final = (
     UnmodelledIssue(
+        "KAFKA-15653",
+        "A verified transactional write uses the buffers of another request handler thread and fails",
+        affected="3.6.0",
+        fixed="3.6.1, 3.7.0",
+        reason="request handler threads have no buffers that another thread could use at the same time",
+    ),
+    UnmodelledIssue(
+        "KAFKA-20090",
+        "A transaction that times out at the last epoch of its producer id stays open after a late abort",
+        affected="4.0-4.2",
+        fixed="4.3.0",
+        reason="a producer reaches epoch 32766 only after as many transactions, which no session runs",
+    ),
+    UnmodelledIssue(
+        "KAFKA-20310",
+        "A new transaction coordinator does not know the former or the next producer id of an exhausted one",
+        affected="4.0-4.2",
+        fixed="4.3.0",
+        reason="a producer reaches epoch 32766 only after as many transactions, which no session runs",
+    ),
+    UnmodelledIssue(
+        "KAFKA-20322",
+        "In a rolling upgrade to 4.2.0 the markers of its coordinators are too new for older brokers",
+        affected="4.2.0",
+        fixed="4.2.1, 4.3.0",
+        reason="all brokers of a cluster have one release",
+    ),
+    UnmodelledIssue(
+        "KAFKA-19690",
+        "A write that waits for its verification while its transaction times out fails with INVALID_TXN_STATE",
+        affected="3.6-4.1.0",
+        fixed="3.9.2, 4.0.2, 4.1.1",
+        reason="leaders answer as theirs do (rule checks_epoch_first), but only the application makes the difference: "
+        "Kafka Streams ends after InvalidTxnStateException; the model's applications abort and continue after both",
+    ),
+    UnmodelledIssue(
         "KAFKA-19012",
         "A producer returns the memory of a batch that is still being sent, and another batch overwrites it",
         affected="2.8-4.1.1",

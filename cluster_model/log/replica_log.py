@@ -305,6 +305,14 @@ class ReplicaLog:
         self.epochs.truncate_from_start(offset)
         return True
 
+    def forget_deleted_transactions(self) -> None:
+        """Forget open transactions of producers without records (``removeEvictedOngoingTransactions``)."""
+        ongoing = self.transactions.ongoing
+        if ongoing:
+            kept = {batch.producer_id for _epoch_branch, batch, _start, _end in self.batches() if batch.sequence >= 0}
+            for producer_id in [known for known in ongoing if known not in kept]:
+                del ongoing[producer_id]
+
     def delete_segments(self, count: int, now: int) -> None:
         """Delete the oldest segments (``UnifiedLog.deleteSegments``) and advance the log start past them."""
         if not count:

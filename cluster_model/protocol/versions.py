@@ -54,6 +54,12 @@ FLAGS: Final = (
         "a new leader adds (epoch, LEO) to its epoch cache when elected (KAFKA-7415)",
         (2, 0, 1),
     ),
+    ReleaseRule(
+        "unknown_without_replica",
+        "a broker without a replica answers UNKNOWN_TOPIC_OR_PARTITION for a partition it knows (until KAFKA-6796)",
+        (0, 8, 2),
+        (1, 1),
+    ),
     ReleaseRule("fetch_sessions", "incremental fetch sessions: fetches carry only what changed (KIP-227)", (1, 1, 0)),
     ReleaseRule(
         "kip_279",
@@ -234,18 +240,47 @@ FLAGS: Final = (
     ),
     ReleaseRule("transactions", "producers may write to several partitions atomically (KIP-98)", (0, 11)),
     ReleaseRule(
+        "keeps_epoch_at_timeout",
+        "a transaction that times out is aborted with the epoch of its producer (until KAFKA-6119)",
+        (0, 11),
+        (0, 11, 0, 1),
+    ),
+    ReleaseRule(
+        "start_time_never_falls",
+        "a transaction that starts before the last one, by its coordinator's clock, stays pending (until KAFKA-8803)",
+        (0, 11),
+        (2, 4),
+    ),
+    ReleaseRule(
+        "old_markers_cancel",
+        "the outcome of a former coordinator epoch's markers cancels those of the current one (until KAFKA-16352)",
+        (0, 11),
+        (3, 7),
+    ),
+    ReleaseRule(
         "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
     ),
     ReleaseRule(
+        "rejects_old_epoch",
+        "a transactional write of an older epoch is INVALID_PRODUCER_EPOCH without verification (KAFKA-18042)",
+        (4, 1, 0),
+    ),
+    ReleaseRule(
         "checks_epoch_first",
-        "a transactional write of an old epoch is INVALID_PRODUCER_EPOCH without verification (KAFKA-18042, "
-        "KAFKA-19690)",
+        "a write whose verification a marker of a newer epoch ended is INVALID_PRODUCER_EPOCH, not INVALID_TXN_STATE "
+        "(KAFKA-19690)",
         (4, 1, 1),
         backports=((3, 9, 2), (4, 0, 2)),
     ),
     ReleaseRule(
         "transactions_v2",
         "each transaction has its own epoch, and a write adds its partition to the transaction (KIP-890)",
+        (4, 0, 0),
+    ),
+    ReleaseRule(
+        "fences_twice",
+        "in version 2 of transactions, an abort in place of the producer raises the epoch twice (until KAFKA-19367)",
+        (4, 0, 0),
         (4, 0, 0),
     ),
     ReleaseRule(
@@ -328,6 +363,12 @@ FLAGS: Final = (
         (2, 4),
     ),
     ReleaseRule(
+        "forgets_deleted_producers",
+        "a leader forgets a producer once all its records are deleted from the log (until KAFKA-7190)",
+        (0, 11),
+        (2, 3),
+    ),
+    ReleaseRule(
         "five_batches",
         "a leader knows the last five batches of a producer, before only the last (KAFKA-5494)",
         (1, 0, 0),
@@ -336,7 +377,7 @@ FLAGS: Final = (
         "markers_renew_nothing",
         "an end marker does not delay the expiry of its producer (until KAFKA-9144)",
         (1, 0, 0),
-        (2, 3),
+        (2, 4, 0),
     ),
     ReleaseRule(
         "producer_epoch_bump", "InitProducerId raises the epoch of a producer that sends its id (KIP-360)", (2, 5, 0)
@@ -446,6 +487,12 @@ CLIENT_FLAGS: Final = (
         "a producer refreshes its metadata after UNKNOWN_TOPIC_OR_PARTITION (KAFKA-2246)",
         (0, 9),
     ),
+    ReleaseRule(
+        "sends_past_in_flight",
+        "one request in flight is one per connection, so a partition may have one on each of two (until KAFKA-3197)",
+        (0, 8, 2),
+        (0, 9),
+    ),
     ReleaseRule("caps_backoff", "no backoff exceeds its maximum, its random part included (KIP-580)", (3, 7, 0)),
     ReleaseRule(
         "learns_leaders", "a producer takes the new leader from a broker's error response (KIP-951)", (3, 7, 0)
@@ -490,6 +537,31 @@ CLIENT_FLAGS: Final = (
         "INVALID_PRODUCER_EPOCH from a leader aborts the transaction and is not fatal (KIP-588)",
         (2, 7, 0),
     ),
+    ReleaseRule(
+        "misses_recreated_topics",
+        "metadata of a recreated topic is ignored while its leader epochs are older (until KAFKA-12257)",
+        (2, 4, 0),
+        (2, 8, 1),
+    ),
+    ReleaseRule(
+        "keeps_deleted_epochs",
+        "the last leader epochs of a deleted topic hold for a new one of that name (until KAFKA-13488)",
+        (2, 4, 0),
+        (3, 0, 0),
+        fixes=((2, 8, 2),),
+    ),
+    ReleaseRule(
+        "commits_without_record",
+        "a transaction commits without a record that send rejected (until KAFKA-9279)",
+        (0, 11),
+        (3, 1),
+    ),
+    ReleaseRule(
+        "recovers_expired_id",
+        "INVALID_PRODUCER_ID_MAPPING aborts the transaction and is not fatal (until KAFKA-18019)",
+        (2, 5, 0),
+        (3, 9),
+    ),
     ReleaseRule("knows_abortable", "a producer knows the error TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)),
     ReleaseRule("epoch_per_transaction", "a producer gets a new epoch for each transaction (KIP-890)", (4, 0, 0)),
     ReleaseRule(
@@ -499,7 +571,9 @@ CLIENT_FLAGS: Final = (
     ),
     ReleaseRule("round_robin_partitioner", "partitioner.class may name RoundRobinPartitioner (KIP-369)", (2, 4, 0)),
     ReleaseRule(
-        "built_in_partitioner", "records without a key stick to one partition for batch.size bytes (KIP-794)", (3, 3, 0)
+        "built_in_partitioner",
+        "records without a key stick to one partition for batch.size bytes (KIP-794, KAFKA-10888)",
+        (3, 3, 0),
     ),
     ReleaseRule(
         "round_robin_two_turns",
@@ -650,6 +724,7 @@ class ClientProfile:
     number: Version
     asks_api_versions: bool
     unknown_topic_is_stale: bool
+    sends_past_in_flight: bool
     caps_backoff: bool
     learns_leaders: bool
     skips_backoff: bool
@@ -663,6 +738,10 @@ class ClientProfile:
     bumps_epoch: bool
     consumer_group_metadata: bool
     aborts_when_fenced: bool
+    misses_recreated_topics: bool
+    keeps_deleted_epochs: bool
+    commits_without_record: bool
+    recovers_expired_id: bool
     knows_abortable: bool
     epoch_per_transaction: bool
     sticky_partitioner: bool
@@ -721,6 +800,7 @@ class Profile:
     epoch_truncation: bool
     isr_epoch_start: bool
     epoch_on_elect: bool
+    unknown_without_replica: bool
     fetch_sessions: bool
     kip_279: bool
     kip_320: bool
@@ -780,9 +860,14 @@ class Profile:
     uniform_by_topic: bool
     contiguous_ranges: bool
     transactions: bool
+    keeps_epoch_at_timeout: bool
+    start_time_never_falls: bool
+    old_markers_cancel: bool
     verifies_transactions: bool
+    rejects_old_epoch: bool
     checks_epoch_first: bool
     transactions_v2: bool
+    fences_twice: bool
     strict_markers: bool
     transaction_tools: bool
     leader_hints: bool
@@ -806,6 +891,7 @@ class Profile:
     idempotence: bool
     unknown_producer_id: bool
     unknown_after_marker: bool
+    forgets_deleted_producers: bool
     five_batches: bool
     markers_renew_nothing: bool
     producer_epoch_bump: bool

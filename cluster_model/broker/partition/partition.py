@@ -979,9 +979,17 @@ class Replica:
             self.emit(LogStartMoved(now, self.partition, self.broker, before, self.log.log_start, rule))
 
     def _start_moved(self) -> None:
-        """End the followers' idle state, so that their next fetch returns the new log start."""
-        if self.leadership is not None:
-            self.leadership.end_idle()
+        """End the followers' idle state, so that their next fetch returns the new log start.
+
+        Until KAFKA-7190 the producers of deleted records are forgotten (``ProducerStateManager.truncateHead``).
+        """
+        leadership = self.leadership
+        if self.profile.forgets_deleted_producers:
+            self.log.forget_deleted_transactions()
+            if leadership is not None:
+                leadership.producers.truncate_head(self.log.log_start)
+        if leadership is not None:
+            leadership.end_idle()
 
     def clean(self, now: int, keys: int) -> int:
         """Run one cleaning pass with up to ``keys`` keys; returns the bytes read, -1 if there was nothing to clean."""

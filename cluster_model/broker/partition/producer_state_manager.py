@@ -109,6 +109,14 @@ class ProducerStateManager:
         kept = entry[2] if entry is not None and entry[0] == epoch else ()
         self._last[producer_id] = (epoch, now, (*kept, appended)[-self._remembered :], coordinator)
 
+    def truncate_head(self, log_start: int) -> None:
+        """Forget producers without a batch from the log start on (``truncateHead``, until KAFKA-7190)."""
+        self._last = {
+            producer_id: entry
+            for producer_id, entry in self._last.items()
+            if entry[2] and _last_offset(entry[2][-1]) >= log_start
+        }
+
     def follows(self, producer_id: int, epoch: int, first: int, now: int) -> bool:
         """Whether a batch is clearly the next one of its producer; any other needs :meth:`validate_append`."""
         entry = self._last.get(producer_id)
@@ -203,6 +211,11 @@ def _unknown_producer_error(profile: Profile) -> KafkaError:
     if profile.unknown_producer_id:
         return KafkaError.UNKNOWN_PRODUCER_ID
     return NONE if profile.five_batches else KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def _last_offset(kept: _Kept) -> int:
+    first, last, base = kept
+    return base + (last - first) % SEQUENCES
 
 
 def _next(kept: tuple[_Kept, ...]) -> int:

@@ -159,7 +159,7 @@ class Consumer:
         self._busy_until = 0
         self._timer = DeadlineTimer(port, "poll")
         self.metadata = Metadata(
-            port, brokers, age_us=config.metadata_age_us, backoff_us=config.backoff_us,
+            port, brokers, profile.client, age_us=config.metadata_age_us, backoff_us=config.backoff_us,
             timeout_us=config.request_timeout_us, busy=self._busy,
         )  # fmt: skip
         self._positions = SubscriptionState(

@@ -203,8 +203,8 @@ class RoundRobinDefaultPartitioner(BasePartitioner):
 class RoundRobinPartitioner(BasePartitioner):
     """``RoundRobinPartitioner`` (KIP-369), set by ``partitioner.class``: all records round robin, with or without keys.
 
-    Up to 3.8 a record that needs a new batch is placed twice and so takes two turns: with one record per batch and an
-    even number of partitions, half of them get nothing. ``asks_again`` is False from 3.9 on (KAFKA-17632).
+    Up to 3.9.1 a record that needs a new batch is placed twice and so takes two turns: with one record per batch and an
+    even number of partitions, half of them get nothing. ``asks_again`` is False from 3.9.2 and 4.0 on (KAFKA-17632).
     """
 
     __slots__ = ("_counter", "uses_on_new_batch")

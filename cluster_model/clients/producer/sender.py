@@ -275,6 +275,7 @@ class Sender:
         self.metadata = Metadata(
             port,
             brokers,
+            config.client,
             age_us=config.metadata_age_us,
             backoff_us=config.backoff_us,
             timeout_us=config.request_timeout_us,
@@ -292,7 +293,7 @@ class Sender:
         self.acks = config.acks
         self._name = spec.name
         self._stalled = False
-        self._muting = config.max_in_flight == 1 and config.acks != 0
+        self._muting = config.max_in_flight == 1 and config.acks != 0 and not config.client.sends_past_in_flight
         self.at_once = config.linger_us == 0 and config.codec.nanos_per_byte == 0
         """Whether a batch with a free connection is sent at once, without linger or compression time."""
         self._patience_us = min(config.request_timeout_us, config.delivery_timeout_us)

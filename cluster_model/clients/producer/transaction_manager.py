@@ -271,6 +271,8 @@ class TransactionRules(NamedTuple):
     """Offset commits carry the group's generation (KIP-447)."""
     versions: tuple[int, int, int] = (9, 4, 3)
     """Request versions of Produce, EndTxn and TxnOffsetCommit."""
+    recovers_expired_id: bool = True
+    """INVALID_PRODUCER_ID_MAPPING only aborts the transaction, until KAFKA-18019."""
 
 
 class TransactionOffsets(NamedTuple):
@@ -527,7 +529,7 @@ class TransactionManager:
             self.fail(E.PRODUCER_FENCED)
         elif error is E.TRANSACTION_ABORTABLE or (ask.kind == COMMIT and error in _NOT_A_MEMBER):
             self.abortable(error)
-        elif error in _UNKNOWN_ID and ask.kind in (ADD, OFFSETS, END) and self._rules.bumps:
+        elif self._may_recover(error) and ask.kind in (ADD, OFFSETS, END):
             self.id_unknown = error is E.INVALID_PRODUCER_ID_MAPPING
             self.needs_epoch_bump = True
             self.abortable(error)
@@ -536,6 +538,12 @@ class TransactionManager:
         else:
             self.fail(error)
 
+    def _may_recover(self, error: KafkaError) -> bool:
+        """Whether a producer that its coordinator does not know may get a new id (``abortableErrorIfPossible``)."""
+        if error is E.INVALID_PRODUCER_ID_MAPPING:
+            return self._rules.bumps and self._rules.recovers_expired_id
+        return error is E.UNKNOWN_PRODUCER_ID and self._rules.bumps
+
     # -- outcomes of batches ----------------------------------------------------------------------------------------
 
     def batch_failed(self, error: KafkaError) -> None:
@@ -543,6 +551,9 @@ class TransactionManager:
         fenced = error is E.INVALID_PRODUCER_EPOCH and self._rules.fenced_by_leaders
         if fenced or error in (E.PRODUCER_FENCED, E.UNSUPPORTED_VERSION):
             self.fail(E.PRODUCER_FENCED if fenced else error)
+            return
+        if error is E.INVALID_PRODUCER_ID_MAPPING and not self._rules.recovers_expired_id:
+            self.fail(error)
             return
         if self._rules.bumps and not self._rules.epochs and self.state not in (S.COMMITTING, S.ABORTING):
             self.needs_epoch_bump = True
@@ -763,6 +774,7 @@ def transaction_rules(profile: Profile, config: ProducerConfig) -> TransactionRu
         bumps=client.bumps_epoch and profile.producer_epoch_bump,
         epochs=epochs,
         fenced_by_leaders=not (client.aborts_when_fenced and profile.producer_fenced),
+        recovers_expired_id=client.recovers_expired_id,
         members=client.consumer_group_metadata and profile.stable_offsets,
         versions=versions,
     )

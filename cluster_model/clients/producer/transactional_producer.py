@@ -576,6 +576,9 @@ class TransactionalProducer(Producer):
         self._tx.manager.add_partition(partition)
 
     def _refused(self, error: KafkaError) -> None:
+        """Fail the transaction of a record that ``send`` rejected; up to 3.1 it may commit (KAFKA-9279)."""
+        if self._config.client.commits_without_record:
+            return
         if self._tx.manager.state is ProducerTransactionState.IN_TRANSACTION:
             self._tx.manager.batch_failed(error)
 

@@ -210,13 +210,15 @@ class TransactionCoordinator:
         self._hosted = hosted
         self._partitions = partitions
         self._ids = ids
-        self.registry = TransactionStateManager(port, hosted, partitions[TRANSACTIONS], self._written)
+        self.registry = TransactionStateManager(
+            port, hosted, partitions[TRANSACTIONS], self._written, start_never_falls=profile.start_time_never_falls
+        )
         own = port.node_id
         verifying = connections.open(config.request_timeout_us, asks_versions=True)
         self.verifier = TransactionVerifier(
             verifying.client, hosted, partitions[TRANSACTIONS], config.request_timeout_us,
             lambda request: self._add_partitions(own, request), resume, v2=profile.transactions_v2,
-            checks_epoch=profile.checks_epoch_first,
+            rejects_old=profile.rejects_old_epoch, checks_epoch=profile.checks_epoch_first,
         )  # fmt: skip
         self.marking = MarkerWriter(
             hosted, config.request_timeout_us, self.registry.new_token, self._marked, self.verifier.marked, written
@@ -225,7 +227,7 @@ class TransactionCoordinator:
         marking = connections.open(config.request_timeout_us, asks_versions=False)
         self.sender = MarkerSender(
             marking.client, hosted, config.request_timeout_us, self._all_marked,
-            lambda request: self.marking.write_markers(own, request),
+            lambda request: self.marking.write_markers(own, request), old_cancel=profile.old_markers_cancel,
         )  # fmt: skip
         marking.failed = self.sender.on_disconnect
         self._since = 0
@@ -303,10 +305,16 @@ class TransactionCoordinator:
         return NONE
 
     def _abort_for(self, metadata: TransactionMetadata, after: WritePurpose) -> None:
-        """Abort an open transaction in place of its producer, with an epoch that fences the producer."""
+        """Abort an open transaction in place of its producer, with an epoch that fences the producer.
+
+        In 4.0.0 the end raises the epoch once more, so it is two above that of the producer (KAFKA-19367).
+        """
         fence = metadata.prepare_fence()
-        by_server = 2 if self._profile.strict_markers and self._profile.transactions_v2 else 0
-        transit = metadata.prepare_end(committed=False, now=self._port.wall_now, fence=fence, client_version=by_server)
+        is_v2 = self._profile.transactions_v2
+        transit = metadata.prepare_end(
+            committed=False, now=self._port.wall_now, fence=fence, bumps=is_v2 and self._profile.fences_twice,
+            client_version=2 if self._profile.strict_markers and is_v2 else 0,
+        )  # fmt: skip
         self.registry.write(metadata, transit, after)
 
     # -- partitions -------------------------------------------------------------------------------------------------
@@ -496,9 +504,17 @@ class TransactionCoordinator:
             return
         for metadata in list(self.registry.ids.values()):
             if metadata.timed_out(self._port.wall_now):
-                self._abort_for(metadata, WritePurpose("fence"))
+                self._abort_timed_out_transaction(metadata)
         if any(metadata.state is TxnState.ONGOING for metadata in self.registry.ids.values()):
             self._schedule(self._timeouts, self._config.abort_check_us)
+
+    def _abort_timed_out_transaction(self, metadata: TransactionMetadata) -> None:
+        """Abort a transaction that is open for too long; up to 0.11.0.1 its producer is not fenced (KAFKA-6119)."""
+        if self._profile.keeps_epoch_at_timeout:
+            transit = metadata.prepare_end(committed=False, now=self._port.wall_now)
+            self.registry.write(metadata, transit, WritePurpose("end"))
+        else:
+            self._abort_for(metadata, WritePurpose("fence"))
 
     def _expire(self) -> None:
         if not self._expiry.take_expired():

@@ -156,6 +156,10 @@ class TransactionMetadata:
         self.pending = None
         self.value, self.last_epoch = transit
 
+    def starts_earlier(self, transit: TransitMetadata) -> bool:
+        """Whether a change adds partitions to a transaction that starts before the last one: a clock was set back."""
+        return transit.value.state == S.ONGOING and transit.value.start_us < self.value.start_us
+
     def prepare_epoch(self, timeout_us: int, expected_epoch: int, now: int) -> TransitMetadata | None:
         """Prepare a new epoch of the same id (``prepareIncrementProducerEpoch``); None if the producer is fenced.
 
@@ -393,7 +397,8 @@ class TransactionStateManager:
     """Transactional ids of one coordinator, in order of creation (``TransactionStateManager``)."""
 
     __slots__ = (
-        "_done", "_free_at", "_hosted", "_partitions", "_port", "_token", "_writes", "ids", "loading", "owned",
+        "_done", "_free_at", "_hosted", "_partitions", "_port", "_start_never_falls", "_token", "_writes", "ids",
+        "loading", "owned",
     )  # fmt: skip
 
     def __init__(
@@ -402,12 +407,18 @@ class TransactionStateManager:
         hosted: CoordinatorHost,
         partitions: int,
         done: Callable[[PendingTransition, KafkaError, TransactionMetadata | None], None],
+        *,
+        start_never_falls: bool = False,
     ) -> None:
-        """``done`` receives the result of a write, and the metadata of its id if it is still here."""
+        """``done`` receives the result of a write, and the metadata of its id if it is still here.
+
+        ``start_never_falls``: a transaction that starts before the last one of its id stays pending (KAFKA-8803).
+        """
         self._port = port
         self._hosted = hosted
         self._partitions = partitions
         self._done = done
+        self._start_never_falls = start_never_falls
         self.ids: dict[str, TransactionMetadata] = {}
         self.owned: dict[int, int] = {}
         """Partition that the broker leads and has read → leader epoch."""
@@ -471,6 +482,8 @@ class TransactionStateManager:
         if metadata is None:
             result = result or KafkaError.NOT_COORDINATOR
         elif not result:
+            if self._start_never_falls and metadata.starts_earlier(write.transit):
+                return True  # the exception leaves the change pending, and the request without a response
             metadata.complete(write.transit)
         elif write.after.kind == "complete":
             # It must be retried here: the transaction is decided, answered and has its markers.

@@ -50,7 +50,7 @@ class TransactionVerifier:
 
     __slots__ = (
         "_checks_epoch", "_correlation", "_guard", "_guards", "_hosted", "_local", "_lowest", "_partitions", "_port",
-        "_questions", "_resume", "_timeout_us", "_timer", "_v2",
+        "_questions", "_rejects_old", "_resume", "_timeout_us", "_timer", "_v2",
     )  # fmt: skip
 
     def __init__(
@@ -63,12 +63,14 @@ class TransactionVerifier:
         resume: Callable[[int, Write, KafkaError], None],
         *,
         v2: bool,
+        rejects_old: bool,
         checks_epoch: bool,
     ) -> None:
         """``partitions`` is the partition count of the topic; ``local`` calls the coordinator in the same process.
 
         ``resume`` continues a write, or rejects it with an error. ``v2``: the cluster has version 2 of transactions.
-        ``checks_epoch``: a write of an older epoch than that of the leader is rejected without a request.
+        ``rejects_old``: a write of an older epoch than that of the leader is rejected without a request.
+        ``checks_epoch``: and so is one whose verification a marker has ended.
         """
         self._port = port
         self._hosted = hosted
@@ -77,6 +79,7 @@ class TransactionVerifier:
         self._local = local
         self._resume = resume
         self._v2 = v2
+        self._rejects_old = rejects_old
         self._checks_epoch = checks_epoch
         self._questions: dict[int, _Question] = {}
         self._guards: dict[tuple[str, int], int] = {}
@@ -91,7 +94,7 @@ class TransactionVerifier:
         """Verify a write unless its transaction is open in the partition; return whether the write has to wait."""
         if not write.transactional_id or self._hosted.is_open(partition, write.producer_id, write.producer_epoch):
             return False
-        if self._is_fenced(partition, write):
+        if self._rejects_old and self._is_fenced(partition, write):
             self._resume(source, write, KafkaError.INVALID_PRODUCER_EPOCH)
             return True
         key = (partition, write.producer_id)
@@ -123,7 +126,7 @@ class TransactionVerifier:
         return True
 
     def _note_sequence(self, key: tuple[str, int], write: ProduceRequest) -> None:
-        """Remember the lowest sequence that waits for verification (``VerificationStateEntry``, KAFKA-15653)."""
+        """Remember the lowest sequence that waits for verification (``VerificationStateEntry``, KAFKA-14920)."""
         epoch, lowest = self._lowest.get(key, (-1, -1))
         sequence = write.sequence - write.origin
         if write.producer_epoch > epoch or (write.producer_epoch == epoch and sequence < lowest):
@@ -157,7 +160,7 @@ class TransactionVerifier:
         elif not error and self._hosted.leader_epoch(partition) == question.leader_epoch:
             guarded = self._guards.get((partition, write.producer_id)) == question.guard
             if not guarded and not self._hosted.is_open(partition, write.producer_id, write.producer_epoch):
-                is_fenced = self._is_fenced(partition, write)
+                is_fenced = self._checks_epoch and self._is_fenced(partition, write)
                 error = KafkaError.INVALID_PRODUCER_EPOCH if is_fenced else KafkaError.INVALID_TXN_STATE
         key = (partition, write.producer_id)
         if not error and self._skips(key, write):
@@ -170,8 +173,7 @@ class TransactionVerifier:
 
     def _is_fenced(self, partition: str, write: Write) -> bool:
         """Whether the leader knows a newer epoch (``UnifiedLog.maybeStartTransactionVerification``)."""
-        known = self._hosted.producer_epoch(partition, write.producer_id)
-        return self._checks_epoch and write.producer_epoch < known
+        return write.producer_epoch < self._hosted.producer_epoch(partition, write.producer_id)
 
     def marked(self, partition: str, producer_id: int) -> None:
         """End verifications before a marker is written: their results do not apply after it."""

@@ -39,7 +39,10 @@ class _Flight(NamedTuple):
 class MarkerSender:
     """Markers that one coordinator has to deliver, by transactional id (``TxnMarkerChannelManager``)."""
 
-    __slots__ = ("_correlation", "_done", "_flights", "_hosted", "_local", "_port", "_timeout_us", "_timer", "sending")
+    __slots__ = (
+        "_correlation", "_done", "_flights", "_hosted", "_local", "_old_cancel", "_port", "_timeout_us", "_timer",
+        "sending",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -48,13 +51,19 @@ class MarkerSender:
         timeout_us: int,
         done: Callable[[str], None],
         local: Callable[[WriteTxnMarkersRequest], None],
+        *,
+        old_cancel: bool = False,
     ) -> None:
-        """``done`` is called when all markers of an id are written; ``local`` takes requests for this broker itself."""
+        """``done`` is called when all markers of an id are written; ``local`` takes requests for this broker itself.
+
+        ``old_cancel``: an outcome from an earlier leadership cancels the markers of this one (KAFKA-16352).
+        """
         self._port = port
         self._hosted = hosted
         self._timeout_us = timeout_us
         self._done = done
         self._local = local
+        self._old_cancel = old_cancel
         self.sending: dict[str, MarkersInProgress] = {}
         self._flights: dict[int, _Flight] = {}
         self._correlation = 0
@@ -119,6 +128,7 @@ class MarkerSender:
             return
         sending = self.sending.get(flight.id)
         if sending is None or not _is_same(sending.marker, flight.marker):
+            self._outdated(flight)
             return
         errors = dict(response.partitions)
         if any(error in _FENCED for error in errors.values()):
@@ -132,11 +142,25 @@ class MarkerSender:
         elif any(errors.values()):
             self._timer.arm(self._port.now + RETRY_US)
 
+    def _outdated(self, flight: _Flight) -> None:
+        """Handle the outcome of markers that are not the current ones (``removeMarkersForTxnId``).
+
+        Before KAFKA-16352 a change of the coordinator epoch cancels whatever is pending for the transactional id. The
+        transaction is then never completed by this coordinator.
+        """
+        sending = self.sending.get(flight.id)
+        if (
+            self._old_cancel
+            and sending is not None
+            and sending.marker.coordinator_epoch != flight.marker.coordinator_epoch
+        ):
+            del self.sending[flight.id]
+
     def on_disconnect(self, peer: int) -> None:
         """The connection to ``peer`` broke: markers in flight are sent again, to the leaders of that time."""
         lost = [number for number, flight in self._flights.items() if flight.broker == peer]
         for number in lost:
-            del self._flights[number]
+            self._outdated(self._flights.pop(number))
         if lost:
             self._timer.arm(self._port.now + RETRY_US)
 
@@ -154,6 +178,9 @@ class MarkerSender:
     def _time_out(self, now: int) -> None:
         """Drop requests that timed out; a timeout closes the connection, and fails all requests over it."""
         late = {flight.broker: None for flight in self._flights.values() if flight.deadline <= now}
+        for flight in self._flights.values():
+            if flight.broker in late:
+                self._outdated(flight)
         self._flights = {number: flight for number, flight in self._flights.items() if flight.broker not in late}
         for broker in late:
             if broker != self._port.node_id:

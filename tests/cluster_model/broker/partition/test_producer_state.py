@@ -11,7 +11,7 @@ from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.transaction_index import TransactionIndex
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.records import ABORT, Batch
+from cluster_model.protocol.records import ABORT, TRANSACTIONAL, Batch
 from cluster_model.protocol.versions import Profile
 
 E = KafkaError
@@ -233,3 +233,23 @@ def test_a_batch_of_which_a_part_is_gone_is_not_remembered() -> None:
     memory.rebuild(log)
     assert said(memory, 3, 4) == TAKEN
     assert said(memory, 0, 6, pid=9) == (E.NONE, 5)
+
+
+def test_deleting_all_records_of_a_producer_forgets_it() -> None:
+    """KAFKA-7190: what remains of the last batch is enough to know the producer."""
+    memory = remembering((0, 3), (3, 2))
+    memory.truncate_head(104)
+    assert said(memory, 5, 1, kafka="2.3") == TAKEN
+    memory.truncate_head(105)
+    assert said(memory, 5, 1, kafka="2.3") == (E.UNKNOWN_PRODUCER_ID, -1)
+    assert said(memory, 5, 1, kafka="0.11") == OUT_OF_ORDER
+
+
+def test_deleting_all_records_of_a_producer_forgets_its_open_transaction() -> None:
+    log = ReplicaLog(BatchStore(), uses_epochs=True, replaces=True)
+    branch = log.epoch_branches.begin(1, 0, 0)
+    for base, pid in ((0, PID), (1, PID + 1)):
+        log.append_batch(branch, Batch(base, 1, 0, 0, "", pid, 0, -1, producer_epoch=0, kind=TRANSACTIONAL))
+    log.move_start(1)
+    log.forget_deleted_transactions()
+    assert list(log.transactions.ongoing) == [PID + 1]

@@ -329,6 +329,17 @@ def test_an_unknown_mapping_is_abortable_if_the_epoch_can_be_raised(kind: str, r
     assert (talk.manager.state, talk.manager.producer_id) == (S.READY, 9_000)
 
 
+@pytest.mark.parametrize("kind", [ADD, OFFSETS, END])
+def test_since_4_0_an_unknown_mapping_is_fatal(kind: str) -> None:
+    """KAFKA-18019: the expired id may have fenced this producer."""
+    rules = USUAL._replace(recovers_expired_id=False)
+    talk, other = at_work(kind, rules), at_work(kind, rules)
+    talk.answer(E.INVALID_PRODUCER_ID_MAPPING)
+    other.manager.batch_failed(E.INVALID_PRODUCER_ID_MAPPING)
+    assert talk.manager.state is other.manager.state is S.FATAL_ERROR
+    assert talk.manager.error is E.INVALID_PRODUCER_ID_MAPPING
+
+
 def test_what_waits_is_given_up_with_the_transaction() -> None:
     talk = at_work(OFFSETS)
     talk.manager.add_partition("orders-1")
@@ -461,4 +472,4 @@ def test_client_and_cluster_agree_on_the_older_ones_rules(
     given = {"transactional.id": "tx", **({"client.version": client} if client else {})}
     config = ProducerConfig.of(profile, given)
     assert config.client == ClientProfile.of(client or kafka)
-    assert transaction_rules(profile, config) == TransactionRules(*expected)
+    assert transaction_rules(profile, config) == TransactionRules(*expected, config.client.recovers_expired_id)

@@ -26,12 +26,14 @@ class FakeMetadataCache:
 class Rig:
     """A sender, its requests, and the ids that it reports as done."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, old_cancel: bool = False) -> None:
         self.wire: Any = Wire(1)
         self.known: Any = FakeMetadataCache()
         self.done: list[str] = []
         self.own: list[WriteTxnMarkersRequest] = []
-        self.sender = MarkerSender(self.wire, self.known, 30 * SECOND, self.done.append, self.own.append)
+        self.sender = MarkerSender(
+            self.wire, self.known, 30 * SECOND, self.done.append, self.own.append, old_cancel=old_cancel
+        )
 
     def begin(self, *partitions: str, coordinator: int = 4) -> None:
         self.sender.begin("pay", TxnMarker(7, 0, coordinator, True, partitions))
@@ -140,6 +142,22 @@ def test_an_answer_to_a_former_epoch_of_the_coordinator_says_nothing() -> None:
     assert rig.done == []
     rig.answer(1, E.NONE)
     assert rig.done == ["pay"]
+
+
+def test_before_its_fix_the_outcome_of_a_former_epoch_cancels_the_current_markers() -> None:
+    """KAFKA-16352: by a response, a broken connection, or a timeout."""
+    rigs = [Rig(old_cancel=True) for _outcome in range(3)]
+    for rig in rigs:
+        rig.begin("t-2", coordinator=4)
+        rig.sender.forget(["pay"])
+        rig.wait(SECOND)
+        rig.begin("t-2", coordinator=6)
+    rigs[0].answer(0, E.NONE)
+    rigs[1].sender.on_disconnect(3)
+    rigs[2].wait(29 * SECOND)
+    for rig in rigs:
+        assert not rig.sender.sending
+        assert rig.done == []
 
 
 def test_state_saved_is_state_loaded() -> None:

@@ -115,7 +115,7 @@ def test_a_marker_in_between_takes_the_coordinator_s_word_back() -> None:
     assert errors == [E.INVALID_TXN_STATE]
 
 
-@pytest.mark.parametrize(("kafka", "asks"), [("4.0", True), ("4.1", False)])
+@pytest.mark.parametrize(("kafka", "asks"), [("4.0.2", True), ("4.1.0", False)])
 def test_since_4_1_a_leader_that_knows_a_newer_epoch_asks_nobody(kafka: str, *, asks: bool) -> None:
     """KAFKA-18042."""
     talk, producer = begun(kafka)
@@ -128,9 +128,12 @@ def test_since_4_1_a_leader_that_knows_a_newer_epoch_asks_nobody(kafka: str, *, 
     assert any("?orders-1" in line for _at, line in talk.lines) is asks
 
 
-@pytest.mark.parametrize(("kafka", "error"), [("4.0", E.INVALID_TXN_STATE), ("4.1", E.INVALID_PRODUCER_EPOCH)])
-def test_since_4_1_a_marker_of_a_newer_epoch_in_between_fences_the_write(kafka: str, error: KafkaError) -> None:
-    """KAFKA-19690: the producer can go on after it, while INVALID_TXN_STATE is fatal."""
+@pytest.mark.parametrize(("kafka", "error"), [
+    ("3.9.1", E.INVALID_TXN_STATE), ("3.9.2", E.INVALID_PRODUCER_EPOCH), ("4.0.1", E.INVALID_TXN_STATE),
+    ("4.0.2", E.INVALID_PRODUCER_EPOCH), ("4.1.0", E.INVALID_TXN_STATE), ("4.1.1", E.INVALID_PRODUCER_EPOCH),
+])  # fmt: skip
+def test_a_marker_of_a_newer_epoch_in_between_fences_the_write_since_its_fix(kafka: str, error: KafkaError) -> None:
+    """KAFKA-19690: Kafka Streams continues after it, and fails after INVALID_TXN_STATE."""
     talk, producer = begun(kafka)
     producer.add("orders-1")
     producer.send(2, producer.batch("orders-1"))
@@ -243,7 +246,7 @@ def test_a_keyframe_while_a_question_is_under_way_continues_as_it_did(ahead_ms: 
 
 @pytest.mark.parametrize("kafka", ["3.9", "4.1"])
 def test_a_batch_after_one_that_is_not_verified_yet_is_out_of_order(kafka: str) -> None:
-    """The leader remembers the lowest sequence that waits for verification (KAFKA-15653)."""
+    """The leader remembers the lowest sequence that waits for verification (KAFKA-14920)."""
     talk, producer = begun(kafka)
     first = producer.batch("orders-0", version=9)
     second = first._replace(sequence=1)
