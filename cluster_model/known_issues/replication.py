@@ -4,4 +4,25 @@ from typing import Final
 
 from cluster_model.known_issues.issue import KnownIssue
 
-REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = ()
+REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
+    KnownIssue(
+        "KAFKA-7128",
+        "A follower that lacks committed records joins the ISR of a new leader whose high watermark is late",
+        "durability",
+        rule="isr_epoch_start",
+        since=(0, 8, 2),
+        seen="Two leader changes within seconds, the second one while a broker returns to the ISR: records that were "
+        "acknowledged with acks=all are missing, and followers truncate them.",
+        workaround="Move leaders and restart brokers only while no partition is under-replicated.",
+    ),
+    KnownIssue(
+        "KAFKA-7415",
+        "A leader that has written nothing in its epoch does not know it, and followers truncate committed records",
+        "durability",
+        rule="epoch_on_elect",
+        since=(0, 11),
+        seen="Two leader changes without a write in between: followers truncate to their high watermarks, and records "
+        "that were acknowledged with acks=all are lost if one of them is elected next.",
+        workaround="Leave time for replication between two leader changes, such as those of a rolling restart.",
+    ),
+)

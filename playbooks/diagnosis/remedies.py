@@ -53,8 +53,7 @@ from playbooks.results.sweep_matrix import TENTH_US
 
 FIXES: Final[dict[str, str]] = {
     "0.11": "KIP-101, KIP-106, KIP-98",
-    "1.1": "KAFKA-7128, KAFKA-7415, released in 2.0.1",
-    "2.0": "KIP-279",
+    "2.0": "KIP-279, KAFKA-7128, KAFKA-7415",
     "2.1": "KIP-320",
     "2.7": "KIP-595",
     "3.0": "KIP-679",
@@ -62,11 +61,7 @@ FIXES: Final[dict[str, str]] = {
     "3.7": "KIP-966",
     "4.1": "KIP-966",
 }
-"""Versions that fixed something about losses, with the KIP or issue.
-
-The last state of a release line counts: KAFKA-7128 and KAFKA-7415 are on branch 1.1 after 1.1.1, and no release before
-2.0.1 has them.
-"""
+"""Versions that fixed something about losses, with the KIP or issue; the last patch of a release line counts."""
 
 WRITING: Final = ("append", "produce_send")
 """Manual steps that write records."""

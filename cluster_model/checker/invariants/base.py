@@ -273,13 +273,6 @@ class ProtocolFix:
     version: str
     when: str = ""
     """The circumstance in which the invariant needs this change; empty for all."""
-    released: str = ""
-    """The releases and branches with the change, if no release of :attr:`version` itself has it; else empty."""
-
-    @property
-    def releases(self) -> str:
-        """The releases that have the change, as text: ``2.1``."""
-        return self.released or self.version
 
     def holds(self, profile: Profile) -> bool:
         """Return whether a version has the change."""
@@ -322,7 +315,7 @@ class InvariantDefinition:
         lacking = self.missing_fixes(profile, when)
         if not lacking:
             return ""
-        *more, last = [f"{fix.by} in {fix.releases}" for fix in lacking]
+        *more, last = [f"{fix.by} in {fix.version}" for fix in lacking]
         version = profile.version if len(modes_of(profile.version)) == 1 else profile.name
         if not more:
             return f"known for {version}: fixed by {last}"
@@ -333,12 +326,9 @@ REASSIGNMENT_FIX: Final = ProtocolFix(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAV
 """A ZooKeeper controller writes assignment and ISR to two znodes, one after the other, and sends the new assignment to
 the leader before it writes the ISR (``KafkaController.updateCurrentReassignment``,
 ``moveReassignedPartitionLeaderIfRequired``); a KRaft controller changes both with one record."""
-AFTER_1_1_1: Final = "2.0.1 and on branch 1.1 after 1.1.1"
-"""Releases with KAFKA-7128 and KAFKA-7415: 1.1.0, 1.1.1 and 2.0.0 lack both; the last states of branches 1.1 and 2.0
-have them."""
-EARLY_JOIN_FIX: Final = ProtocolFix("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN, AFTER_1_1_1)
+EARLY_JOIN_FIX: Final = ProtocolFix("isr_epoch_start", "KAFKA-7128", "2.0.1", EARLY_JOIN)
 """Without it, a leader with a lagging HW let followers join the ISR at that HW (``Partition.isFollowerInSync``)."""
-UNKNOWN_EPOCH_FIX: Final = ProtocolFix("epoch_on_elect", "KAFKA-7415", "1.1", LEADER_LACKS_EPOCH, AFTER_1_1_1)
+UNKNOWN_EPOCH_FIX: Final = ProtocolFix("epoch_on_elect", "KAFKA-7415", "2.0.1", LEADER_LACKS_EPOCH)
 """Without it, a leader entered its epoch into its cache with the first record only, and did not know it before."""
 LOSSY_CRASH_FIXES: Final = (
     ProtocolFix("bounce_detected", "KIP-380", "2.2", LOSSY),
