@@ -168,6 +168,7 @@ AREAS: Final = (
             "epoch_on_elect",
             "kip_279",
             "kip_320",
+            "session_epochs",
             "diverging_fetch",
             "restarts_by_epoch",
         ),

@@ -25,4 +25,14 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "that were acknowledged with acks=all are lost if one of them is elected next.",
         workaround="Leave time for replication between two leader changes, such as those of a rolling restart.",
     ),
+    KnownIssue(
+        "KAFKA-9338",
+        "A leader does not fence the fetches of a session, so a follower with an old leader epoch counts as in sync",
+        "durability",
+        rule="session_epochs",
+        since=(2, 1),
+        seen="A broker that receives no metadata stays in the ISR of partitions that have a newer leader epoch, and "
+        "nothing reports it. Records that it lacks can be lost if it is elected.",
+        workaround="Set max.incremental.fetch.session.cache.slots to 0: without sessions every fetch is fenced.",
+    ),
 )

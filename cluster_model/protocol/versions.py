@@ -60,6 +60,9 @@ FLAGS: Final = (
     ),
     ReleaseRule("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
     ReleaseRule(
+        "session_epochs", "fetch sessions keep the leader epoch of a partition, and are fenced (KAFKA-9338)", (2, 5, 0)
+    ),
+    ReleaseRule(
         "bounce_detected", "the controller detects a quick broker restart by its broker epoch (KIP-380)", (2, 2, 0)
     ),
     ReleaseRule("leo_is_in_sync", "a follower at the leader's LEO is in sync however long ago it fetched", (2, 4, 0)),
@@ -641,6 +644,7 @@ class Profile:
     fetch_sessions: bool
     kip_279: bool
     kip_320: bool
+    session_epochs: bool
     bounce_detected: bool
     leo_is_in_sync: bool
     hw_push: bool

@@ -6,6 +6,7 @@ from typing import Final
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
+    FENCING_FIXES,
     LOSSY_CRASH_FIXES,
     EventHandlers,
     Invariant,
@@ -39,7 +40,7 @@ LOG_MATCHING: Final = InvariantDefinition(
     (
         ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
         ProtocolFix("kip_279", "KIP-279", "2.0"),
-        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        *FENCING_FIXES,
         *LOSSY_CRASH_FIXES,
     ),
 )

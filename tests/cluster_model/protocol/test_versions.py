@@ -50,6 +50,7 @@ HISTORY = [
     ("dynamic_config", "1.1", LAST),
     ("kip_279", "2.0", LAST),
     ("kip_320", "2.1", LAST),
+    ("session_epochs", "2.5", LAST),
     ("bounce_detected", "2.2", LAST),
     ("offset_not_available", "2.2", LAST),
     ("leo_is_in_sync", "2.4", LAST),
