@@ -75,7 +75,10 @@ AREAS: Final = (
             "log/test_storage.py::test_delete_records_moves_the_start_of_every_live_replica",
             "log/test_storage.py::test_delete_records_is_refused_with_kafkas_errors",
         ),
-        ("delete_records",),
+        (
+            "delete_records",
+            "retention_waits_hw",
+        ),
     ),
     Area(
         "compaction",

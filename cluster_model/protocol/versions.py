@@ -271,6 +271,7 @@ FLAGS: Final = (
         "administrators may delete records, and followers adopt the leader's log start (KIP-107)",
         (0, 11),
     ),
+    ReleaseRule("retention_waits_hw", "retention deletes no record at or above the HW (KAFKA-5634)", (0, 11, 0, 1)),
     ReleaseRule(
         "refetches_corrupt",
         "a fetcher refetches a batch with a wrong checksum, and its thread does not exit (KAFKA-4384)",
@@ -717,6 +718,7 @@ class Profile:
     uncleanable_partitions: bool
     log_dir_failure: bool
     delete_records: bool
+    retention_waits_hw: bool
     refetches_corrupt: bool
     restarts_by_epoch: bool
     hw_waits_eligible: bool

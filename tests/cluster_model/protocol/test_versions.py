@@ -104,6 +104,7 @@ HISTORY = [
     ("uncleanable_partitions", "2.1", LAST),
     ("log_dir_failure", "1.0", LAST),
     ("delete_records", "0.11", LAST),
+    ("retention_waits_hw", "0.11", LAST),
     ("refetches_corrupt", "0.10.2", LAST),
     ("restarts_by_epoch", "3.3", LAST),
     ("hw_waits_eligible", "3.6", LAST),
