@@ -142,6 +142,14 @@ FLAGS: Final = (
         (1, 1, 0),
     ),
     ReleaseRule("dynamic_config", "some broker settings may change while the broker runs (KIP-226)", (1, 1, 0)),
+    ReleaseRule(
+        "loses_units",
+        "a dynamic change of a configuration of logs removes retention and roll times in coarser units (until "
+        "KAFKA-17584)",
+        (2, 6, 0),
+        (3, 8, 0),
+        fixes=((3, 7, 2),),
+    ),
     ReleaseRule("topic_ids", "topic ids distinguish a recreated topic from the deleted one (KIP-516)", (2, 8, 0)),
     ReleaseRule("group_membership", "consumer groups have members, which join and sync with the coordinator", (0, 9)),
     ReleaseRule(
@@ -673,6 +681,7 @@ class Profile:
     heartbeat_retry_flat: bool
     quits_waiting: bool
     dynamic_config: bool
+    loses_units: bool
     topic_ids: bool
     group_membership: bool
     rebalance_timeout: bool

@@ -48,6 +48,7 @@ HISTORY = [
     ("fetch_sessions", "1.1", LAST),
     ("quits_waiting", "1.1", LAST),
     ("dynamic_config", "1.1", LAST),
+    ("loses_units", "2.6", "3.6"),
     ("kip_279", "2.0", LAST),
     ("kip_320", "2.1", LAST),
     ("session_epochs", "2.5", LAST),
