@@ -245,6 +245,7 @@ AREAS: Final = (
         (
             "no_bump_on_shrink",
             "heartbeat_retry_flat",
+            "heartbeat_backoff_halved",
             "adding_completes",
             "reassign_by_adding",
             "fenced_last_known",
@@ -257,7 +258,6 @@ AREAS: Final = (
         modes="kraft",
         left_out=(
             "A metadata.version below that of the release; feature upgrades at run time.",
-            "Brokers of 3.9 and 4.0 repeat heartbeats as 3.9.1 and 4.0.0 do, with a growing backoff (KAFKA-19294).",
             "Cordoned log directories (KIP-1066); adding controllers (KIP-1186) and removing dead ones (KIP-1312).",
             "Delegation tokens, ACLs, SCRAM records.",
         ),

@@ -490,6 +490,8 @@ class ControllerSettings:
     """``controlled.shutdown.enable``, used by brokers too."""
     heartbeat_retry_flat: bool
     """Whether brokers repeat a failed heartbeat after its interval, without a growing backoff (KAFKA-19294)."""
+    heartbeat_backoff_halved: bool
+    """Whether that backoff grows to half the session timeout, not to all of it."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControllerSettings":
@@ -503,6 +505,7 @@ class ControllerSettings:
             registration_us=own.us("initial.broker.registration.timeout.ms"),
             controlled_shutdown=own.boolean("controlled.shutdown.enable"),
             heartbeat_retry_flat=profile.heartbeat_retry_flat,
+            heartbeat_backoff_halved=profile.heartbeat_backoff_halved,
         )
 
 

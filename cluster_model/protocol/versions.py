@@ -137,6 +137,11 @@ FLAGS: Final = (
         backports=((3, 9, 2), (4, 0, 1)),
     ),
     ReleaseRule(
+        "heartbeat_backoff_halved",
+        "in KRaft mode the backoff of a failed heartbeat grows to half the session timeout, not to all of it",
+        (4, 0, 0),
+    ),
+    ReleaseRule(
         "quits_waiting",
         "a fetcher with no partition left to fetch does not wait for its response (KAFKA-6051)",
         (1, 1, 0),
@@ -679,6 +684,7 @@ class Profile:
     quorum_hw_push: bool
     election_waits_out: bool
     heartbeat_retry_flat: bool
+    heartbeat_backoff_halved: bool
     quits_waiting: bool
     dynamic_config: bool
     loses_units: bool
