@@ -271,7 +271,7 @@ AREAS: Final = (
             "controller/raft/test_quorum.py",
             "controller/raft/test_quorum_schedules.py",
         ),
-        ("check_quorum", "pre_vote", "quorum_hw_push", "election_waits_out"),
+        ("check_quorum", "pre_vote", "quorum_hw_push", "election_waits_out", "election_jitters"),
         since="3.3",
         modes="kraft",
         left_out=(

@@ -542,6 +542,8 @@ class QuorumConfig:
     """Whether a leader completes delayed fetches as its high watermark rises (KIP-1166, 4.1)."""
     waits_out: bool
     """Whether a candidate that lost waits for the end of its election timeout (KAFKA-18345, 4.1)."""
+    jitters: bool
+    """Whether the longest backoff of a candidate that lost has a random part (KAFKA-18345, 3.9.2 and 4.0.1)."""
 
     @property
     def check_quorum_us(self) -> int:
@@ -569,6 +571,7 @@ class QuorumConfig:
             pre_vote=profile.pre_vote,
             hw_push=profile.quorum_hw_push,
             waits_out=profile.election_waits_out,
+            jitters=profile.election_jitters,
         )
 
 

@@ -130,6 +130,12 @@ FLAGS: Final = (
         (4, 1, 0),
     ),
     ReleaseRule(
+        "election_jitters",
+        "the longest backoff of a KRaft candidate that lost has a jitter of up to 50 ms (KAFKA-18345)",
+        (4, 0, 1),
+        backports=((3, 9, 2),),
+    ),
+    ReleaseRule(
         "heartbeat_retry_flat",
         "in KRaft mode a failed registration or heartbeat is repeated after broker.heartbeat.interval.ms, and waits no "
         "longer for a response (KAFKA-19294)",
@@ -683,6 +689,7 @@ class Profile:
     pre_vote: bool
     quorum_hw_push: bool
     election_waits_out: bool
+    election_jitters: bool
     heartbeat_retry_flat: bool
     heartbeat_backoff_halved: bool
     quits_waiting: bool

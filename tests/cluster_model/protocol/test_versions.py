@@ -92,6 +92,7 @@ HISTORY = [
     ("pre_vote", "4.0", LAST),
     ("quorum_hw_push", "4.1", LAST),
     ("election_waits_out", "4.1", LAST),
+    ("election_jitters", "3.9", LAST),
     ("heartbeat_retry_flat", "3.9", LAST),
     ("heartbeat_backoff_halved", "4.0", LAST),
     ("timestamps", "0.10.0", LAST),
