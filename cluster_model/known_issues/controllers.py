@@ -26,4 +26,25 @@ CONTROLLER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "their leaderships move.",
         workaround="Raise broker.session.timeout.ms, which gives a broker more attempts before it is fenced.",
     ),
+    KnownIssue(
+        "KAFKA-15665",
+        "A reassignment to fewer replicas completes although some of those that stay are out of sync",
+        "availability",
+        rule="adding_completes",
+        mode="kraft",
+        seen="A broker is down during a reassignment: the ISR falls below min.insync.replicas when the move ends, "
+        "and producers with acks=all get NOT_ENOUGH_REPLICAS.",
+        workaround="Reassign partitions only while all brokers that keep or get a replica are in sync.",
+    ),
+    KnownIssue(
+        "KAFKA-19975",
+        "A reassignment does not complete while a broker that keeps its replica is down",
+        "availability",
+        rule="reassign_by_adding",
+        since=(3, 8),
+        mode="kraft",
+        seen="A reassignment away from a failing broker stays in progress, with more replicas than configured, for as "
+        "long as another replica of the partition is out of sync.",
+        workaround="Reassign the replica of the broker that is down as well.",
+    ),
 )
