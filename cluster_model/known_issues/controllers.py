@@ -47,4 +47,25 @@ CONTROLLER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "long as another replica of the partition is out of sync.",
         workaround="Reassign the replica of the broker that is down as well.",
     ),
+    KnownIssue(
+        "KAFKA-14337",
+        "Creating a topic with a dot in its name again makes the controller resign",
+        "availability",
+        rule="keeps_freed_names",
+        needs="a topic with a dot in its name that was deleted",
+        mode="kraft",
+        seen="CreateTopics fails with UNKNOWN_SERVER_ERROR, and another controller becomes active, at every attempt.",
+        workaround="Give the new topic another name, which must differ in more than dots and underscores.",
+    ),
+    KnownIssue(
+        "KAFKA-14996",
+        "A request that needs more than 10,000 records makes the controller resign",
+        "availability",
+        rule="bounds_operations",
+        since=(3, 3),
+        mode="kraft",
+        seen="Creating very many partitions or topics in one request fails with UNKNOWN_SERVER_ERROR, and another "
+        "controller becomes active, at every retry.",
+        workaround="Send smaller requests.",
+    ),
 )

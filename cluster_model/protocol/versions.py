@@ -162,6 +162,23 @@ FLAGS: Final = (
         fixes=((3, 7, 2),),
     ),
     ReleaseRule("topic_ids", "topic ids distinguish a recreated topic from the deleted one (KIP-516)", (2, 8, 0)),
+    ReleaseRule(
+        "refuses_collisions",
+        "a topic whose name differs from that of another only in '.' and '_' is rejected (KAFKA-2337)",
+        (0, 9),
+    ),
+    ReleaseRule(
+        "keeps_freed_names",
+        "in KRaft mode the name of a deleted topic with a dot stays reserved, and using it again makes the controller "
+        "resign (until KAFKA-14337)",
+        (3, 3, 0),
+        (3, 3, 1),
+    ),
+    ReleaseRule(
+        "bounds_operations",
+        "a KRaft controller rejects a request of more than 10,000 records, and does not resign (KAFKA-14996)",
+        (3, 5, 0),
+    ),
     ReleaseRule("group_membership", "consumer groups have members, which join and sync with the coordinator", (0, 9)),
     ReleaseRule(
         "rebalance_timeout", "a member has a rebalance timeout apart from its session timeout (KIP-62)", (0, 10, 1)
@@ -696,6 +713,9 @@ class Profile:
     dynamic_config: bool
     loses_units: bool
     topic_ids: bool
+    refuses_collisions: bool
+    keeps_freed_names: bool
+    bounds_operations: bool
     group_membership: bool
     rebalance_timeout: bool
     delete_groups: bool

@@ -60,6 +60,8 @@ HISTORY = [
     ("diverging_fetch", "2.7", LAST),
     ("alter_partition", "2.7", LAST),
     ("topic_ids", "2.8", LAST),
+    ("refuses_collisions", "0.9", LAST),
+    ("bounds_operations", "3.5", LAST),
     ("delete_horizon", "3.1", LAST),
     ("recovery_state", "3.2", LAST),
     ("eligible_isr", "3.3", LAST),
