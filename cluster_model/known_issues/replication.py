@@ -35,4 +35,24 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "nothing reports it. Records that it lacks can be lost if it is elected.",
         workaround="Set max.incremental.fetch.session.cache.slots to 0: without sessions every fetch is fenced.",
     ),
+    KnownIssue(
+        "KAFKA-1211",
+        "A follower truncates its log to its high watermark, below committed records, and may be elected then",
+        "durability",
+        rule="epoch_truncation",
+        since=(0, 8, 2),
+        seen="After two broker failures within seconds, records that were acknowledged with acks=all are missing; the "
+        "log of the broker that was restarted first is truncated.",
+        workaround="Have three or more replicas and restart brokers one at a time, each after all are in sync.",
+    ),
+    KnownIssue(
+        "KAFKA-6361",
+        "After two fast leader changes the logs of leader and follower differ below the high watermark",
+        "durability",
+        rule="kip_279",
+        since=(0, 11),
+        seen="Consumers that read before and after a leader change get different records at one offset. Nothing is "
+        "logged; a comparison of the replicas with kafka-replica-verification.sh shows it.",
+        workaround="Use acks=all with min.insync.replicas of 2 or more, and let leaders stay for some seconds.",
+    ),
 )

@@ -41,7 +41,11 @@ FLAGS: Final = (
         (0, 8, 2),
         (1, 0),
     ),
-    ReleaseRule("epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11)),
+    ReleaseRule(
+        "epoch_truncation",
+        "followers truncate by OffsetsForLeaderEpoch, not by their HW (KAFKA-1211, KIP-101)",
+        (0, 11),
+    ),
     ReleaseRule(
         "isr_epoch_start",
         "joining the ISR needs the start offset of the leader's epoch (KAFKA-7128)",
@@ -55,7 +59,7 @@ FLAGS: Final = (
     ReleaseRule("fetch_sessions", "incremental fetch sessions: fetches carry only what changed (KIP-227)", (1, 1, 0)),
     ReleaseRule(
         "kip_279",
-        "OffsetsForLeaderEpoch returns the epoch found, and the follower repeats the request (KIP-279)",
+        "OffsetsForLeaderEpoch returns the epoch found, and the follower repeats the request (KAFKA-6361, KIP-279)",
         (2, 0, 0),
     ),
     ReleaseRule("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
