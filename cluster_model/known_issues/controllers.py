@@ -68,4 +68,15 @@ CONTROLLER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "controller becomes active, at every retry.",
         workaround="Send smaller requests.",
     ),
+    KnownIssue(
+        "KAFKA-15021",
+        "Every shrink of the ISR raises the leader epoch although the leader stays",
+        "availability",
+        rule="no_bump_on_shrink",
+        since=(3, 3),
+        mode="kraft",
+        seen="When a follower leaves the ISR, all followers restart fetching, and clients get errors such as "
+        "FENCED_LEADER_EPOCH until they have new metadata.",
+        workaround="Raise replica.lag.time.max.ms so that followers leave the ISR less often.",
+    ),
 )

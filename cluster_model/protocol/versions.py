@@ -91,7 +91,9 @@ FLAGS: Final = (
     ),
     ReleaseRule("caught_up_at_leo", "a replica at the leader's LEO counts as caught up for the HW", (3, 3, 0)),
     ReleaseRule("fetch_broker_epoch", "Fetch and AlterPartition carry broker epochs (KIP-903)", (3, 5, 0)),
-    ReleaseRule("no_bump_on_shrink", "in KRaft mode an ISR shrink does not raise the leader epoch", (3, 6, 0)),
+    ReleaseRule(
+        "no_bump_on_shrink", "in KRaft mode an ISR shrink does not raise the leader epoch (KAFKA-15021)", (3, 6, 0)
+    ),
     ReleaseRule(
         "adding_completes",
         "in KRaft mode a reassignment completes once the added replicas are in sync (until KAFKA-15665)",
