@@ -75,7 +75,10 @@ AREAS: Final = (
             "log/test_storage.py::test_delete_records_moves_the_start_of_every_live_replica",
             "log/test_storage.py::test_delete_records_is_refused_with_kafkas_errors",
         ),
-        ("delete_records",),
+        (
+            "delete_records",
+            "retention_waits_hw",
+        ),
     ),
     Area(
         "compaction",
@@ -168,6 +171,7 @@ AREAS: Final = (
             "epoch_on_elect",
             "kip_279",
             "kip_320",
+            "session_epochs",
             "diverging_fetch",
             "restarts_by_epoch",
         ),
@@ -249,6 +253,7 @@ AREAS: Final = (
         (
             "no_bump_on_shrink",
             "heartbeat_retry_flat",
+            "heartbeat_backoff_halved",
             "adding_completes",
             "reassign_by_adding",
             "fenced_last_known",
@@ -261,7 +266,6 @@ AREAS: Final = (
         modes="kraft",
         left_out=(
             "A metadata.version below that of the release; feature upgrades at run time.",
-            "Brokers of 3.9 and 4.0 repeat heartbeats as 3.9.1 and 4.0.0 do, with a growing backoff (KAFKA-19294).",
             "Cordoned log directories (KIP-1066); adding controllers (KIP-1186) and removing dead ones (KIP-1312).",
             "Delegation tokens, ACLs, SCRAM records.",
         ),
@@ -275,7 +279,7 @@ AREAS: Final = (
             "controller/raft/test_quorum.py",
             "controller/raft/test_quorum_schedules.py",
         ),
-        ("check_quorum", "pre_vote", "quorum_hw_push", "election_waits_out"),
+        ("check_quorum", "pre_vote", "quorum_hw_push", "election_waits_out", "election_jitters"),
         since="3.3",
         modes="kraft",
         left_out=(
@@ -309,7 +313,7 @@ AREAS: Final = (
             "controller/rules/test_rules_moves.py",
             "protocol/test_config.py",
         ),
-        ("dynamic_config", "topic_ids"),
+        ("dynamic_config", "loses_units", "topic_ids", "bounds_operations", "keeps_freed_names", "refuses_collisions"),
         left_out=(
             "ACLs, user quotas, moves between log directories.",
             "Kafka configuration other than what `floodmark configs` lists.",

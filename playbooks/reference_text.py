@@ -32,8 +32,7 @@ def stricter_guarantees(definition: InvariantDefinition) -> list[tuple[str, str]
 def fixes_text(definition: InvariantDefinition) -> list[str]:
     """Return the fixes that made an invariant hold: ``KIP-101 in 0.11``."""
     return [
-        f"{fix.by} in {fix.releases}" + (f" ({CIRCUMSTANCES[fix.when]})" if fix.when else "")
-        for fix in definition.fixes
+        f"{fix.by} in {fix.version}" + (f" ({CIRCUMSTANCES[fix.when]})" if fix.when else "") for fix in definition.fixes
     ]
 
 

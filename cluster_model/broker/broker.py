@@ -220,6 +220,7 @@ class Broker:
     def started(self) -> None:
         """Start the process again: it recovers its logs, then registers."""
         self._touched.everything()
+        self._hosting.restarted()
         if self.append_queue.start():
             self.control.started(self.logs.start(self.disk.reading_us))
 

@@ -275,6 +275,11 @@ class ReplicaManager:
         self._apply_to(list(self._replicas.values()))
         return BrokerConfig.of(self._profile, self._settings.broker)
 
+    def restarted(self) -> None:
+        """Start with the static configuration of topics again, if a dynamic change had removed part of it."""
+        if self._settings.restarted():
+            self._apply_to(list(self._replicas.values()))
+
     def save(self) -> tuple[Any, ...]:
         """Return the names of the replicas, and the configuration; the replicas' own state is saved elsewhere."""
         return (tuple(self._replicas), self._settings.save())

@@ -13,6 +13,7 @@ from cluster_model.broker.fetch.fetch_reads import (
     missing_replica_error,
     news_for_consumer,
     news_of_hw,
+    requested_epoch,
     serve_fetch,
 )
 from cluster_model.broker.fetch.replica_fetcher import fetcher_of
@@ -507,7 +508,10 @@ class RequestHandler:
             )
         if self._profile.hw_push and news_of_hw(replica, follower):
             return True
-        return replica.leadership is None or check_epoch(replica, requested.current_leader_epoch) != 0
+        delayed = session.delayed_request
+        if replica.leadership is None or delayed is None:
+            return True
+        return check_epoch(replica, requested_epoch(replica, delayed, requested)) is not KafkaError.NONE
 
     def _wakes_consumer(self, replica: Replica, request: FetchRequest) -> bool:
         requested = next(each for each in request.partitions if each.partition == replica.partition)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from cluster_model.protocol.config_defaults import LOG_CONFIGS, UNIT_DEFAULTS
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.versions import Profile
@@ -19,7 +20,7 @@ def topic_of(partition: str) -> str:
 class TopicConfigs:
     """Configuration of all topics; a topic without overrides has the broker's configuration."""
 
-    __slots__ = ("_broker", "_known", "_profile", "_static", "_topics", "_writeback_us")
+    __slots__ = ("_broker", "_known", "_profile", "_static", "_topics", "_units_lost", "_writeback_us")
 
     def __init__(self, profile: Profile, broker: Overrides, writeback_us: int) -> None:
         """Start with the static configuration of the brokers."""
@@ -31,16 +32,36 @@ class TopicConfigs:
         self._writeback_us = writeback_us
         self._known: dict[str, TopicConfig] = {}
         """Cached results of :meth:`of`."""
+        self._units_lost = False
+        """Whether configurations in coarser units, such as ``log.retention.hours``, are lost (KAFKA-17584)."""
 
     def of(self, topic: str) -> TopicConfig:
         """Return the effective configuration of a topic."""
         known = self._known.get(topic)
         if known is None:
-            broker = {**self._static, **self._broker}
-            config = TopicConfig.of(self._profile, broker, self._topics.get(topic, {}))
+            config = TopicConfig.of(self._profile, self._defaults(), self._topics.get(topic, {}))
             known = replace(config, log=replace(config.log, writeback_us=self._writeback_us))
             self._known[topic] = known
         return known
+
+    def _defaults(self) -> Overrides:
+        """Return the broker configuration that topics without overrides have (``LogManager.currentDefaultConfig``).
+
+        From 2.6 to 3.8.0 a dynamic change of any configuration of logs removed those that are not given in their
+        finest unit, so that the defaults of topics take their place (``DynamicLogConfig.reconfigure``).
+        """
+        broker = self.broker
+        return {**UNIT_DEFAULTS, **broker} if self._units_lost else broker
+
+    def restarted(self) -> bool:
+        """Start with the static configuration again; True if that changed the configuration of topics.
+
+        In KRaft mode a starting broker applies its dynamic configuration as a change.
+        """
+        before = self._units_lost
+        self._units_lost = before and self._profile.kraft and not LOG_CONFIGS.isdisjoint(self._broker)
+        self._known.clear()
+        return before and not self._units_lost
 
     def knows(self, topic: str) -> bool:
         """Whether the broker knows a topic's overrides, even if there are none."""
@@ -82,6 +103,9 @@ class TopicConfigs:
             ModelError: a cleanup policy that the version lacks; nothing has changed.
         """
         TopicConfig.of(self._profile, {**self._static, **overrides}, {})
+        if self._profile.loses_units:
+            changed = {name for name, _value in self._broker.items() ^ overrides.items()}
+            self._units_lost = self._units_lost or not LOG_CONFIGS.isdisjoint(changed)
         self._broker = dict(overrides)
         self._known.clear()
 
@@ -93,11 +117,11 @@ class TopicConfigs:
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
         topics = tuple([(topic, tuple(overrides.items())) for topic, overrides in self._topics.items()])
-        return (tuple(self._broker.items()), topics)
+        return (tuple(self._broker.items()), topics, self._units_lost)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        broker, topics = saved
+        broker, topics, self._units_lost = saved
         self._broker = dict(broker)
         self._topics = {topic: dict(overrides) for topic, overrides in topics}
         self._known.clear()

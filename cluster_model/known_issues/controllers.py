@@ -15,4 +15,68 @@ CONTROLLER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         seen="A partition has a leader that no client reaches; the broker registered, and died before it was unfenced.",
         workaround="Start that broker again; or turn eligible.leader.replicas.version off.",
     ),
+    KnownIssue(
+        "KAFKA-19294",
+        "Two long waits of a broker between heartbeats let the controller fence it although it is healthy",
+        "availability",
+        rule="heartbeat_retry_flat",
+        since=(3, 3),
+        mode="kraft",
+        seen="After an outage or overload of the controllers, brokers that are up are fenced for some seconds, and "
+        "their leaderships move.",
+        workaround="Raise broker.session.timeout.ms, which gives a broker more attempts before it is fenced.",
+    ),
+    KnownIssue(
+        "KAFKA-15665",
+        "A reassignment to fewer replicas completes although some of those that stay are out of sync",
+        "availability",
+        rule="adding_completes",
+        mode="kraft",
+        seen="A broker is down during a reassignment: the ISR falls below min.insync.replicas when the move ends, "
+        "and producers with acks=all get NOT_ENOUGH_REPLICAS.",
+        workaround="Reassign partitions only while all brokers that keep or get a replica are in sync.",
+    ),
+    KnownIssue(
+        "KAFKA-19975",
+        "A reassignment does not complete while a broker that keeps its replica is down",
+        "availability",
+        rule="reassign_by_adding",
+        since=(3, 8),
+        mode="kraft",
+        seen="A reassignment away from a failing broker stays in progress, with more replicas than configured, for as "
+        "long as another replica of the partition is out of sync.",
+        workaround="Reassign the replica of the broker that is down as well.",
+    ),
+    KnownIssue(
+        "KAFKA-14337",
+        "Creating a topic with a dot in its name again makes the controller resign",
+        "availability",
+        rule="keeps_freed_names",
+        needs="a topic with a dot in its name that was deleted",
+        mode="kraft",
+        seen="CreateTopics fails with UNKNOWN_SERVER_ERROR, and another controller becomes active, at every attempt.",
+        workaround="Give the new topic another name, which must differ in more than dots and underscores.",
+    ),
+    KnownIssue(
+        "KAFKA-14996",
+        "A request that needs more than 10,000 records makes the controller resign",
+        "availability",
+        rule="bounds_operations",
+        since=(3, 3),
+        mode="kraft",
+        seen="Creating very many partitions or topics in one request fails with UNKNOWN_SERVER_ERROR, and another "
+        "controller becomes active, at every retry.",
+        workaround="Send smaller requests.",
+    ),
+    KnownIssue(
+        "KAFKA-15021",
+        "Every shrink of the ISR raises the leader epoch although the leader stays",
+        "availability",
+        rule="no_bump_on_shrink",
+        since=(3, 3),
+        mode="kraft",
+        seen="When a follower leaves the ISR, all followers restart fetching, and clients get errors such as "
+        "FENCED_LEADER_EPOCH until they have new metadata.",
+        workaround="Raise replica.lag.time.max.ms so that followers leave the ISR less often.",
+    ),
 )

@@ -11,13 +11,13 @@ UNDEFINED: Final = -1
 class EpochCache:
     """Entries with increasing epochs and start offsets; durable at once, so they survive a crash.
 
-    Before 1.1 several epochs may start at the same offset.
+    Before 2.0.1 several epochs may start at the same offset.
     """
 
     __slots__ = ("_replaces", "entries")
 
     def __init__(self, *, replaces: bool) -> None:
-        """Start empty; ``replaces``: a new entry replaces those it contradicts (1.1); before, it is ignored."""
+        """Start empty; ``replaces``: a new entry replaces those it contradicts (since 2.0.1); before, it is ignored."""
         self.entries: tuple[EpochEntry, ...] = ()
         self._replaces = replaces
 
@@ -27,7 +27,7 @@ class EpochCache:
         return self.entries[-1][0] if self.entries else UNDEFINED
 
     def assign(self, epoch: int, start: int) -> None:
-        """Record that ``epoch`` starts at ``start``; since 1.1 an epoch without records is replaced by the next."""
+        """Record that ``epoch`` starts at ``start``; since 2.0.1 an epoch without records is replaced by the next."""
         entries = self.entries
         if entries:
             last_epoch, last_start = entries[-1]

@@ -26,6 +26,16 @@ def is_legal(topic: str) -> bool:
     return re.fullmatch(TOPIC_NAME, topic) is not None
 
 
+def has_collision_chars(topic: str) -> bool:
+    """Return whether a topic's name may collide with another one in the names of metrics (``Topic``)."""
+    return "." in topic or "_" in topic
+
+
+def unify_collision_chars(topic: str) -> str:
+    """Return a topic's name as it is in the names of metrics."""
+    return topic.replace(".", "_")
+
+
 class AdminError(NamedTuple):
     """The result for one requested topic, partition or other resource, by its ``name``."""
 

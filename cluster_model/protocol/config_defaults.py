@@ -303,6 +303,14 @@ _TOPICS_OWN: Final[Mapping[str, ConfigValue]] = MappingProxyType(
 )
 """Topic defaults where the broker's configuration of the same unit is unset and a coarser one applies."""
 
+LOG_CONFIGS: Final = frozenset(TOPIC_SYNONYMS.values())
+"""Broker configurations that are defaults of topics (``DynamicLogConfig.ReconfigurableConfigs``)."""
+
+UNIT_DEFAULTS: Final[Mapping[str, ConfigValue]] = MappingProxyType(
+    {TOPIC_SYNONYMS[name]: value for name, value in _TOPICS_OWN.items()}
+)
+"""Broker configurations with coarser units → the defaults of topics, which ignore these units."""
+
 
 def _beneath(name: str, broker: str) -> ConfigHistory:
     """Derive the entry of a topic configuration from the broker's."""

@@ -491,6 +491,8 @@ class ControllerSettings:
     """``controlled.shutdown.enable``, used by brokers too."""
     heartbeat_retry_flat: bool
     """Whether brokers repeat a failed heartbeat after its interval, without a growing backoff (KAFKA-19294)."""
+    heartbeat_backoff_halved: bool
+    """Whether that backoff grows to half the session timeout, not to all of it."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControllerSettings":
@@ -504,6 +506,7 @@ class ControllerSettings:
             registration_us=own.us("initial.broker.registration.timeout.ms"),
             controlled_shutdown=own.boolean("controlled.shutdown.enable"),
             heartbeat_retry_flat=profile.heartbeat_retry_flat,
+            heartbeat_backoff_halved=profile.heartbeat_backoff_halved,
         )
 
 
@@ -540,6 +543,8 @@ class QuorumConfig:
     """Whether a leader completes delayed fetches as its high watermark rises (KIP-1166, 4.1)."""
     waits_out: bool
     """Whether a candidate that lost waits for the end of its election timeout (KAFKA-18345, 4.1)."""
+    jitters: bool
+    """Whether the longest backoff of a candidate that lost has a random part (KAFKA-18345, 3.9.2 and 4.0.1)."""
 
     @property
     def check_quorum_us(self) -> int:
@@ -567,6 +572,7 @@ class QuorumConfig:
             pre_vote=profile.pre_vote,
             hw_push=profile.quorum_hw_push,
             waits_out=profile.election_waits_out,
+            jitters=profile.election_jitters,
         )
 
 

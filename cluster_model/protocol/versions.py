@@ -43,7 +43,11 @@ FLAGS: Final = (
         (0, 8, 2),
         (1, 0),
     ),
-    ReleaseRule("epoch_truncation", "followers truncate by OffsetsForLeaderEpoch, not by their HW (KIP-101)", (0, 11)),
+    ReleaseRule(
+        "epoch_truncation",
+        "followers truncate by OffsetsForLeaderEpoch, not by their HW (KAFKA-1211, KIP-101)",
+        (0, 11),
+    ),
     ReleaseRule(
         "isr_epoch_start",
         "joining the ISR needs the start offset of the leader's epoch (KAFKA-7128)",
@@ -63,10 +67,13 @@ FLAGS: Final = (
     ReleaseRule("fetch_sessions", "incremental fetch sessions: fetches carry only what changed (KIP-227)", (1, 1, 0)),
     ReleaseRule(
         "kip_279",
-        "OffsetsForLeaderEpoch returns the epoch found, and the follower repeats the request (KIP-279)",
+        "OffsetsForLeaderEpoch returns the epoch found, and the follower repeats the request (KAFKA-6361, KIP-279)",
         (2, 0, 0),
     ),
     ReleaseRule("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
+    ReleaseRule(
+        "session_epochs", "fetch sessions keep the leader epoch of a partition, and are fenced (KAFKA-9338)", (2, 5, 0)
+    ),
     ReleaseRule(
         "bounce_detected", "the controller detects a quick broker restart by its broker epoch (KIP-380)", (2, 2, 0)
     ),
@@ -98,7 +105,9 @@ FLAGS: Final = (
     ),
     ReleaseRule("caught_up_at_leo", "a replica at the leader's LEO counts as caught up for the HW", (3, 3, 0)),
     ReleaseRule("fetch_broker_epoch", "Fetch and AlterPartition carry broker epochs (KIP-903)", (3, 5, 0)),
-    ReleaseRule("no_bump_on_shrink", "in KRaft mode an ISR shrink does not raise the leader epoch", (3, 6, 0)),
+    ReleaseRule(
+        "no_bump_on_shrink", "in KRaft mode an ISR shrink does not raise the leader epoch (KAFKA-15021)", (3, 6, 0)
+    ),
     ReleaseRule(
         "adding_completes",
         "in KRaft mode a reassignment completes once the added replicas are in sync (until KAFKA-15665)",
@@ -141,6 +150,12 @@ FLAGS: Final = (
         (4, 1, 0),
     ),
     ReleaseRule(
+        "election_jitters",
+        "the longest backoff of a KRaft candidate that lost has a jitter of up to 50 ms (KAFKA-18345)",
+        (4, 0, 1),
+        backports=((3, 9, 2),),
+    ),
+    ReleaseRule(
         "heartbeat_retry_flat",
         "in KRaft mode a failed registration or heartbeat is repeated after broker.heartbeat.interval.ms, and waits no "
         "longer for a response (KAFKA-19294)",
@@ -148,12 +163,42 @@ FLAGS: Final = (
         backports=((3, 9, 2), (4, 0, 1)),
     ),
     ReleaseRule(
+        "heartbeat_backoff_halved",
+        "in KRaft mode the backoff of a failed heartbeat grows to half the session timeout, not to all of it",
+        (4, 0, 0),
+    ),
+    ReleaseRule(
         "quits_waiting",
         "a fetcher with no partition left to fetch does not wait for its response (KAFKA-6051)",
         (1, 1, 0),
     ),
     ReleaseRule("dynamic_config", "some broker settings may change while the broker runs (KIP-226)", (1, 1, 0)),
+    ReleaseRule(
+        "loses_units",
+        "a dynamic change of a configuration of logs removes retention and roll times in coarser units (until "
+        "KAFKA-17584)",
+        (2, 6, 0),
+        (3, 8, 0),
+        fixes=((3, 7, 2),),
+    ),
     ReleaseRule("topic_ids", "topic ids distinguish a recreated topic from the deleted one (KIP-516)", (2, 8, 0)),
+    ReleaseRule(
+        "refuses_collisions",
+        "a topic whose name differs from that of another only in '.' and '_' is rejected (KAFKA-2337)",
+        (0, 9),
+    ),
+    ReleaseRule(
+        "keeps_freed_names",
+        "in KRaft mode the name of a deleted topic with a dot stays reserved, and using it again makes the controller "
+        "resign (until KAFKA-14337)",
+        (3, 3, 0),
+        (3, 3, 1),
+    ),
+    ReleaseRule(
+        "bounds_operations",
+        "a KRaft controller rejects a request of more than 10,000 records, and does not resign (KAFKA-14996)",
+        (3, 5, 0),
+    ),
     ReleaseRule("group_membership", "consumer groups have members, which join and sync with the coordinator", (0, 9)),
     ReleaseRule(
         "rebalance_timeout", "a member has a rebalance timeout apart from its session timeout (KIP-62)", (0, 10, 1)
@@ -330,6 +375,7 @@ FLAGS: Final = (
         "administrators may delete records, and followers adopt the leader's log start (KIP-107)",
         (0, 11),
     ),
+    ReleaseRule("retention_waits_hw", "retention deletes no record at or above the HW (KAFKA-5634)", (0, 11, 0, 1)),
     ReleaseRule(
         "refetches_corrupt",
         "a fetcher refetches a batch with a wrong checksum, and its thread does not exit (KAFKA-4384)",
@@ -804,6 +850,7 @@ class Profile:
     fetch_sessions: bool
     kip_279: bool
     kip_320: bool
+    session_epochs: bool
     bounce_detected: bool
     leo_is_in_sync: bool
     hw_push: bool
@@ -829,10 +876,16 @@ class Profile:
     pre_vote: bool
     quorum_hw_push: bool
     election_waits_out: bool
+    election_jitters: bool
     heartbeat_retry_flat: bool
+    heartbeat_backoff_halved: bool
     quits_waiting: bool
     dynamic_config: bool
+    loses_units: bool
     topic_ids: bool
+    refuses_collisions: bool
+    keeps_freed_names: bool
+    bounds_operations: bool
     group_membership: bool
     rebalance_timeout: bool
     delete_groups: bool
@@ -885,6 +938,7 @@ class Profile:
     uncleanable_partitions: bool
     log_dir_failure: bool
     delete_records: bool
+    retention_waits_hw: bool
     refetches_corrupt: bool
     restarts_by_epoch: bool
     hw_waits_eligible: bool

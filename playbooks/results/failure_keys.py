@@ -91,7 +91,7 @@ LISTED: Final = "expected by the playbook"
 FIXED_BY: Final = {
     "hw-truncation": "epoch_truncation",
     "fast-failover-divergence": "kip_279",
-    "unfenced-follower": "kip_320",
+    "unfenced-follower": "session_epochs",
     "early-isr-join": "isr_epoch_start",
     "epoch-unknown-to-leader": "epoch_on_elect",
     "late-marker": "transactions_v2",

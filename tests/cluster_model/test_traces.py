@@ -58,19 +58,18 @@ FACTS = {
     ("power-loss-divergence", "1.1"): Facts({1: "2/2*", 2: "2/2"}, 1, 1, 0, NOTHING),
     ("power-loss-divergence", "2.6"): Facts({1: "2/2*", 2: "2/2"}, 1, 1, 0, NOTHING),
     ("power-loss-divergence", "3.9"): Facts({1: "2/2*", 2: "2/2"}, 1, 1, 0, NOTHING),
-    ("kip-279-fast-failovers", "0.10.2"): Facts({1: "11/11*", 2: "11/10"}, 1, 0, 0, NOTHING),
-    ("kip-279-fast-failovers", "1.0"): Facts({1: "11/11*", 2: "11/10"}, 1, 0, 0, NOTHING),
-    ("kip-279-fast-failovers", "1.1"): Facts({1: "11/11*", 2: "11/11"}, 1, 0, 1, UNFENCED),
-    ("kip-279-fast-failovers", "2.0"): Facts({1: "11/11*", 2: "11/10"}, 1, 0, 0, NOTHING),
-    ("kip-279-fast-failovers", "3.9"): Facts({1: "11/11*", 2: "11/10"}, 1, 0, 0, NOTHING),
+    ("kip-279-fast-failovers", "0.10.2"): Facts({1: "12/12*", 2: "12/12"}, 1, 0, 0, NOTHING),
+    ("kip-279-fast-failovers", "1.1"): Facts({1: "12/12*", 2: "12/12"}, 1, 0, 1, UNFENCED),
+    ("kip-279-fast-failovers", "2.0"): Facts({1: "12/12*", 2: "12/12"}, 1, 0, 0, NOTHING),
+    ("kip-279-fast-failovers", "3.9"): Facts({1: "12/12*", 2: "12/12"}, 1, 0, 0, NOTHING),
     ("kip-320-unfenced-follower", "0.10.2"): Facts({1: "6/6 down", 2: "6/6*", 3: "6/5 down"}, 1, 1, 0, UNREAD),
     ("kip-320-unfenced-follower", "1.0"): Facts({1: "6/6 down", 2: "6/6*", 3: "6/5 down"}, 1, 1, 0, UNREAD),
     ("kip-320-unfenced-follower", "2.0"): Facts({1: "6/6 down", 2: "5/5*", 3: "6/5 down"}, 1, 1, 0, UNREAD | LOWER),
     ("kip-320-unfenced-follower", "2.1"): Facts({1: "6/5 down", 2: "5/5*", 3: "6/5 down"}, 1, 0, 0, NOTHING),
     ("kip-320-unfenced-follower", "3.9"): Facts({1: "6/5 down", 2: "6/6*", 3: "6/5 down"}, 1, 0, 0, NOTHING),
     ("kafka-7128-early-isr-join", "0.10.2"): Facts({1: "1/1", 2: "1/1", 3: "1/1*"}, 1, 1, 0, EARLY),
-    ("kafka-7128-early-isr-join", "1.0"): Facts({1: "1/1", 2: "1/1", 3: "1/1*"}, 1, 1, 0, EARLY),
-    ("kafka-7128-early-isr-join", "1.1"): Facts({1: "2/2*", 2: "2/2", 3: "2/2"}, 0, 0, 0, NOTHING),
+    ("kafka-7128-early-isr-join", "1.1"): Facts({1: "1/1", 2: "1/1", 3: "1/1*"}, 1, 1, 0, EARLY),
+    ("kafka-7128-early-isr-join", "2.0"): Facts({1: "2/2*", 2: "2/2", 3: "2/2"}, 0, 0, 0, NOTHING),
     ("kafka-7128-early-isr-join", "3.9"): Facts({1: "2/2*", 2: "2/2", 3: "2/2"}, 0, 0, 0, NOTHING),
     ("unclean-election", "0.10.2"): Facts({1: "60/60", 2: "60/60*"}, 50, 50, 10, INCOMPLETE),
     ("unclean-election", "2.0"): Facts({1: "60/60", 2: "60/60*"}, 50, 50, 0, NOTHING),
@@ -116,7 +115,7 @@ KNOWN = {
     ("kip-320-unfenced-follower", "1.0", "leader-completeness"): {"KIP-279": "2.0", "KIP-320": "2.1"},
     ("kip-320-unfenced-follower", "2.0", "leader-completeness"): {"KIP-320": "2.1"},
     ("kip-320-unfenced-follower", "2.0", "stable-reads"): {"KIP-320": "2.1"},
-    ("kafka-7128-early-isr-join", "1.0", "acks-all-durability"): {"KAFKA-7128": "2.0.1"},
+    ("kafka-7128-early-isr-join", "1.1", "acks-all-durability"): {"KAFKA-7128": "2.0.1"},
     ("lost-tail-same-epoch", "2.1", "log-matching"): {"KIP-380": "2.2"},
     ("expand-race", "3.4", "acks-all-durability"): {"KIP-903": "3.5"},
 }
@@ -151,8 +150,8 @@ def test_the_files_are_as_wide_as_a_terminal() -> None:
         assert max(map(len, run(name, kafka).table(WIDTH))) <= WIDTH
 
 
-@pytest.mark.parametrize(("kafka", "joins"), [("1.0", True), ("1.1", False), ("3.9", False)])
-def test_joining_the_isr_needs_the_start_of_the_leaders_epoch_since_1_1(kafka: str, joins: bool) -> None:
+@pytest.mark.parametrize(("kafka", "joins"), [("1.1", True), ("2.0.0", True), ("2.0.1", False), ("3.9", False)])
+def test_joining_the_isr_needs_the_start_of_the_leaders_epoch_since_2_0_1(kafka: str, joins: bool) -> None:
     """A new leader's HW is stale; a follower at that HW may lack committed records above it."""
     hands = HandSteppedCluster(kafka, config={"unclean.leader.election.enable": True})
     hands.notify(A, B, C)

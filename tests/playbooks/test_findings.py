@@ -95,6 +95,7 @@ FAST_FAILOVERS = """  - append: {broker: 1, partition: orders-0, records: 10}
   - append: {broker: 2, partition: orders-0, names: [b10], acks: 0}
   - elect: {partition: orders-0, leader: 1}
   - deliver: {broker: 1, partition: orders-0}
+  - append: {broker: 1, partition: orders-0, names: [a11], acks: 0}
   - deliver: {broker: 2, partition: orders-0, truncate: later}
   - truncate_send: {follower: 2, partition: orders-0}
   - truncate_apply: {follower: 2, partition: orders-0}

@@ -4,6 +4,7 @@ from collections.abc import Container, Iterable
 from enum import Enum
 from typing import Final, NamedTuple
 
+from cluster_model.broker.partition.fetch_sessions import FULL
 from cluster_model.broker.partition.partition import PartitionLeaderState, Replica
 from cluster_model.log.leader_epoch_cache import UNDEFINED
 from cluster_model.log.replica_log import ReplicaLog
@@ -85,7 +86,9 @@ class FetchNews(Enum):
 
 def news_for_consumer(replica: Replica, request: FetchRequest, fetch: FetchPartition) -> FetchNews:
     """Return the news for a consumer below its read bound (``DelayedFetch.tryComplete``)."""
-    if not serves_consumers(replica) or fetch.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
+    if not serves_consumers(replica) or requested_epoch(replica, request, fetch) not in (
+        UNDEFINED, replica.leader_epoch,
+    ):  # fmt: skip
         return FetchNews.REFUSAL
     if fetch.last_fetched_epoch != UNDEFINED and divergence(replica.log, fetch) is not None:
         return FetchNews.DIVERGED
@@ -157,6 +160,17 @@ NONE: Final = KafkaError.NONE
 """A local alias, as looking up an enum member costs more than the rest of some of these functions."""
 
 
+def requested_epoch(replica: Replica, request: FetchRequest, fetch: FetchPartition) -> int:
+    """Return the leader epoch that a fetch names, UNDEFINED for none.
+
+    From 2.1 to 2.4 a fetch session did not keep it, so that only full fetches were fenced (KAFKA-9338,
+    ``CachedPartition.reqData``).
+    """
+    if request.session_epoch > FULL and not replica.profile.session_epochs:
+        return UNDEFINED
+    return fetch.current_leader_epoch
+
+
 def check_epoch(replica: Replica, current: int) -> KafkaError:
     """Compare the requester's leader epoch with this replica's (KIP-320, ``Partition.checkCurrentLeaderEpoch``)."""
     if current in (UNDEFINED, replica.leader_epoch):
@@ -208,7 +222,7 @@ def serve_fetch(
     if replica is None:
         error = missing_replica_error(fetch.partition, known)
     else:
-        error = check_epoch(replica, fetch.current_leader_epoch)
+        error = check_epoch(replica, requested_epoch(replica, request, fetch))
         leadership = replica.leadership
         if error is NONE and request.replica == CONSUMER:
             if serves_consumers(replica):
@@ -241,7 +255,7 @@ def _serve_follower(
     follower = request.replica
     remote = leadership.remotes.get(follower)
     if remote is None:
-        known = fetch.current_leader_epoch != UNDEFINED
+        known = requested_epoch(replica, request, fetch) != UNDEFINED
         return _error_data(
             replica, fetch, KafkaError.UNKNOWN_LEADER_EPOCH if known else KafkaError.NOT_LEADER_OR_FOLLOWER
         )
@@ -274,7 +288,9 @@ def count_if_caught_up(replica: Replica, request: FetchRequest, fetch: FetchPart
     log = replica.log
     offset = fetch.offset
     leadership = replica.leadership
-    if leadership is None or offset != log.leo or fetch.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
+    if leadership is None or offset != log.leo:
+        return False
+    if requested_epoch(replica, request, fetch) not in (UNDEFINED, replica.leader_epoch):
         return False
     last_epoch = fetch.last_fetched_epoch
     if last_epoch not in (UNDEFINED, log.epochs.latest):

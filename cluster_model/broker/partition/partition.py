@@ -973,8 +973,12 @@ class Replica:
         return self.wall_time(now) if self.log.rules.log_append_time or stamp == NO_TIMESTAMP else stamp
 
     def retain(self, now: int) -> None:
-        """Delete expired segments; leaders and followers do so alike, each limited by its own HW."""
-        for rule, before in retain(self.log, self.hw, now, self.metadata.wall.ahead_us):
+        """Delete expired segments; leaders and followers do so alike, each limited by its own HW.
+
+        Up to 0.11.0.0 the HW was no limit (KAFKA-5634, ``Log.deletableSegments``).
+        """
+        limit = self.hw if self.profile.retention_waits_hw else self.log.leo
+        for rule, before in retain(self.log, limit, now, self.metadata.wall.ahead_us):
             self._start_moved()
             self.emit(LogStartMoved(now, self.partition, self.broker, before, self.log.log_start, rule))
 

@@ -183,7 +183,7 @@ def truncation_by_epoch_end(
 def restarts_fetcher(profile: Profile, leader: int, epoch: int, new_leader: int, new_epoch: int) -> bool:
     """Whether new metadata makes a follower restart, truncation included (``Partition.makeFollower``).
 
-    Before 1.1 only a change of leader did, so a same-leader epoch bump left an unchecked log.
+    Before 2.0.1 only a change of leader did, so a same-leader epoch bump left an unchecked log.
     """
     if profile.restarts_by_epoch:
         return new_epoch > epoch

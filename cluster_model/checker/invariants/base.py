@@ -46,6 +46,7 @@ class AllowedLosses:
         "_excused",
         "_lossy_epochs",
         "_lossy_replicas",
+        "_unfenced",
         "_unknown_epochs",
     )
 
@@ -62,6 +63,8 @@ class AllowedLosses:
         """Partition → the newest epoch in which such a replica joined that was later elected without the records."""
         self._unknown_epochs: dict[str, int] = {}
         """Partition → the newest epoch that its leader did not know when queried, so that a follower truncated."""
+        self._unfenced: dict[str, int] = {}
+        """Partition → the newest epoch in which the HW or ISR moved while an ISR member had another leader epoch."""
 
     def covers(self, partition: str, epoch: int) -> bool:
         """Return whether the loss of records of a leader epoch is allowed."""
@@ -91,6 +94,10 @@ class AllowedLosses:
     def truncated_for_unknown_epoch(self, partition: str, epoch: int) -> bool:
         """Return whether records of a leader epoch may be missing because a later leader did not know its own epoch."""
         return epoch < self._unknown_epochs.get(partition, -1)
+
+    def counted_unfenced(self, partition: str, epoch: int) -> bool:
+        """Return whether a replica may lack records of a leader epoch that a leader counted as fetched by it."""
+        return epoch <= self._unfenced.get(partition, -1)
 
     def _lacks(self, partition: str, broker: int, epoch_start: int) -> bool:
         replica = self._cluster_state.replicas.get(partition, {}).get(broker)
@@ -127,6 +134,9 @@ class AllowedLosses:
 
     def before(self, event: TraceEvent) -> None:
         """Update the allowed losses by an event, before the invariants check it."""
+        profile = self._cluster_state.profile
+        if isinstance(event, HwAdvanced | IsrChanged) and profile.kip_320 and not profile.session_epochs:
+            self._note_unfenced(event.partition)
         if isinstance(event, Truncated):
             if event.rule in LOSSY_CRASH_RECOVERY:
                 self._record_loss(event.partition, event.broker)
@@ -149,6 +159,14 @@ class AllowedLosses:
         """Update the allowed losses after the invariants checked an event: replicas may have caught up."""
         if self._lossy_replicas and isinstance(event, LeaderElected | IsrChanged | HwAdvanced | BecameLeader):
             self._drop_caught_up(event.partition)
+
+    def _note_unfenced(self, partition: str) -> None:
+        leader, record = self._cluster_state.committed_leader(partition), self._cluster_state.records.get(partition)
+        if leader is None or record is None:
+            return
+        replicas = self._cluster_state.replicas[partition]
+        if any(replicas[broker].leader_epoch != leader.leader_epoch for broker in record.isr if broker in replicas):
+            self._unfenced[partition] = leader.leader_epoch
 
     def _unknown_epoch_truncation(self, event: Truncated) -> None:
         leader = self._cluster_state.committed_leader(event.partition)
@@ -204,6 +222,7 @@ class AllowedLosses:
         self._early = {key: join for key, join in self._early.items() if key[0] != partition}
         self._early_elected.pop(partition, None)
         self._unknown_epochs.pop(partition, None)
+        self._unfenced.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
@@ -214,6 +233,7 @@ class AllowedLosses:
             self._early,
             self._early_elected,
             self._unknown_epochs,
+            self._unfenced,
         )
         return tuple(tuple(table.items()) for table in tables)
 
@@ -226,6 +246,7 @@ class AllowedLosses:
             self._early,
             self._early_elected,
             self._unknown_epochs,
+            self._unfenced,
         ) = map(dict, saved)
 
 
@@ -246,6 +267,8 @@ EARLY_JOIN: Final = "early"
 """Circumstance: a replica had joined the ISR below the start offset of its leader's epoch; it excludes the others."""
 LEADER_LACKS_EPOCH: Final = "unknown epoch"
 """Circumstance: a follower truncated to its HW, as its leader did not know its own epoch; it excludes the others."""
+FETCH_SESSION: Final = "session"
+"""Circumstance: a leader counted fetches of a session in which the follower had another leader epoch."""
 KRAFT: Final = "kraft"
 """Profile attribute used as a flag: whether the version runs in KRaft mode."""
 
@@ -258,6 +281,7 @@ CIRCUMSTANCES: Final = {
     LEAVING: "for replicas that a reassignment removes",
     EARLY_JOIN: "for replicas that join the ISR",
     LEADER_LACKS_EPOCH: "for followers of a leader that has written nothing yet",
+    FETCH_SESSION: "for followers with another leader epoch in a fetch session",
 }
 """Circumstance → its description in the manual."""
 
@@ -273,13 +297,6 @@ class ProtocolFix:
     version: str
     when: str = ""
     """The circumstance in which the invariant needs this change; empty for all."""
-    released: str = ""
-    """The releases and branches with the change, if no release of :attr:`version` itself has it; else empty."""
-
-    @property
-    def releases(self) -> str:
-        """The releases that have the change, as text: ``2.1``."""
-        return self.released or self.version
 
     def holds(self, profile: Profile) -> bool:
         """Return whether a version has the change."""
@@ -322,7 +339,7 @@ class InvariantDefinition:
         lacking = self.missing_fixes(profile, when)
         if not lacking:
             return ""
-        *more, last = [f"{fix.by} in {fix.releases}" for fix in lacking]
+        *more, last = [f"{fix.by} in {fix.version}" for fix in lacking]
         version = profile.version if len(modes_of(profile.version)) == 1 else profile.name
         if not more:
             return f"known for {version}: fixed by {last}"
@@ -333,12 +350,14 @@ REASSIGNMENT_FIX: Final = ProtocolFix(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAV
 """A ZooKeeper controller writes assignment and ISR to two znodes, one after the other, and sends the new assignment to
 the leader before it writes the ISR (``KafkaController.updateCurrentReassignment``,
 ``moveReassignedPartitionLeaderIfRequired``); a KRaft controller changes both with one record."""
-AFTER_1_1_1: Final = "2.0.1 and on branch 1.1 after 1.1.1"
-"""Releases with KAFKA-7128 and KAFKA-7415: 1.1.0, 1.1.1 and 2.0.0 lack both; the last states of branches 1.1 and 2.0
-have them."""
-EARLY_JOIN_FIX: Final = ProtocolFix("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN, AFTER_1_1_1)
+FENCING_FIXES: Final = (
+    ProtocolFix("kip_320", "KIP-320", "2.1"),
+    ProtocolFix("session_epochs", "KAFKA-9338", "2.5", FETCH_SESSION),
+)
+"""Changes that fence a fetch in another leader epoch; from 2.1 to 2.4 fetches of a session were not fenced."""
+EARLY_JOIN_FIX: Final = ProtocolFix("isr_epoch_start", "KAFKA-7128", "2.0.1", EARLY_JOIN)
 """Without it, a leader with a lagging HW let followers join the ISR at that HW (``Partition.isFollowerInSync``)."""
-UNKNOWN_EPOCH_FIX: Final = ProtocolFix("epoch_on_elect", "KAFKA-7415", "1.1", LEADER_LACKS_EPOCH, AFTER_1_1_1)
+UNKNOWN_EPOCH_FIX: Final = ProtocolFix("epoch_on_elect", "KAFKA-7415", "2.0.1", LEADER_LACKS_EPOCH)
 """Without it, a leader entered its epoch into its cache with the first record only, and did not know it before."""
 LOSSY_CRASH_FIXES: Final = (
     ProtocolFix("bounce_detected", "KIP-380", "2.2", LOSSY),
@@ -396,6 +415,7 @@ class InvariantContext:
             (LOSSY, self.allowed_losses.lossy(partition, epoch)),
             (EARLY_JOIN, self.allowed_losses.joined_early(partition, epoch)),
             (LEADER_LACKS_EPOCH, self.allowed_losses.truncated_for_unknown_epoch(partition, epoch)),
+            (FETCH_SESSION, self.allowed_losses.counted_unfenced(partition, epoch)),
         )
         return tuple(name for name, holds in found if holds)
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
     EARLY_JOIN_FIX,
+    FENCING_FIXES,
     LEAVING,
     LOSSY_CRASH_FIXES,
     REASSIGNMENT_FIX,
@@ -36,7 +37,7 @@ DURABILITY: Final = InvariantDefinition(
     (
         ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
         ProtocolFix("kip_279", "KIP-279", "2.0"),
-        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        *FENCING_FIXES,
         EARLY_JOIN_FIX,
         UNKNOWN_EPOCH_FIX,
         *LOSSY_CRASH_FIXES,
@@ -135,7 +136,7 @@ ACKS_ONE: Final = InvariantDefinition(
     (
         ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
         ProtocolFix("kip_279", "KIP-279", "2.0"),
-        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        *FENCING_FIXES,
         EARLY_JOIN_FIX,
         UNKNOWN_EPOCH_FIX,
         *LOSSY_CRASH_FIXES,
@@ -225,7 +226,7 @@ class AcksOneBounded(Invariant):
 COMPLETENESS_FIXES: Final = (
     ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
     ProtocolFix("kip_279", "KIP-279", "2.0"),
-    ProtocolFix("kip_320", "KIP-320", "2.1"),
+    *FENCING_FIXES,
     EARLY_JOIN_FIX,
     UNKNOWN_EPOCH_FIX,
     *LOSSY_CRASH_FIXES,

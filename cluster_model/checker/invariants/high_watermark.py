@@ -5,6 +5,7 @@ from typing import Any, Final
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
     EARLY_JOIN_FIX,
+    FENCING_FIXES,
     LOSSY_CRASH_FIXES,
     UNKNOWN_EPOCH_FIX,
     EventHandlers,
@@ -34,7 +35,7 @@ STABLE_READS: Final = InvariantDefinition(
     (
         ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
         ProtocolFix("kip_279", "KIP-279", "2.0"),
-        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        *FENCING_FIXES,
         EARLY_JOIN_FIX,
         UNKNOWN_EPOCH_FIX,
         *LOSSY_CRASH_FIXES,
@@ -296,7 +297,7 @@ TRUE_HW: Final = InvariantDefinition(
     "KIP-101, KIP-207, KIP-320",
     (
         ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
-        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        *FENCING_FIXES,
         EARLY_JOIN_FIX,
         UNKNOWN_EPOCH_FIX,
         *LOSSY_CRASH_FIXES,

@@ -171,6 +171,7 @@ class InvariantChecker:
         replica, record = self._cluster_state.replicas[partition][broker], self._cluster_state.records[partition]
         fast_check = self._fast_check
         if not fast_check.is_regular(event, replica, record.state):
+            self._context.allowed_losses.before(event)
             for handler in self._hw_handlers:
                 handler(event, replica, record)
             if not fast_check.agree(replica, record.state):

@@ -6,6 +6,8 @@ from typing import Final
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
+    FENCING_FIXES,
+    HIGH_WATERMARK,
     LOSSY_CRASH_FIXES,
     EventHandlers,
     Invariant,
@@ -39,7 +41,7 @@ LOG_MATCHING: Final = InvariantDefinition(
     (
         ProtocolFix("epoch_truncation", "KIP-101", "0.11"),
         ProtocolFix("kip_279", "KIP-279", "2.0"),
-        ProtocolFix("kip_320", "KIP-320", "2.1"),
+        *FENCING_FIXES,
         *LOSSY_CRASH_FIXES,
     ),
 )
@@ -147,6 +149,7 @@ BOUNDS: Final = InvariantDefinition(
     "On every replica log start <= HW <= log end, the recovery point is at most the log end, and the segments are "
     "disjoint and in ascending order.",
     "UnifiedLog, LogSegments",
+    (ProtocolFix("retention_waits_hw", "KAFKA-5634", "0.11.0.1", HIGH_WATERMARK),),
 )
 
 
@@ -204,17 +207,21 @@ class LogBounds(Invariant):
         log = replica.log
         if not log.log_start <= replica.hw <= log.leo:
             detail = f"broker {replica.broker}: log start {log.log_start}, HW {replica.hw}, LEO {log.leo}"
-            self._report(partition, replica, "HW", now, detail)
+            when = (HIGH_WATERMARK,) if replica.hw < log.log_start else ()
+            self._report(partition, replica, "HW", now, detail, when)
         if log.recovery_point > log.leo:
             detail = f"broker {replica.broker}: recovery point {log.recovery_point}, LEO {log.leo}"
             self._report(partition, replica, "recovery point", now, detail)
 
-    def _report(self, partition: str, replica: Replica, fault: str, now: int, detail: str) -> None:
+    def _report(
+        self, partition: str, replica: Replica, fault: str, now: int, detail: str, when: tuple[str, ...] = ()
+    ) -> None:
         offsets = (replica.log.log_start, replica.log.leo)
         epoch = replica.leader_epoch
         self.context.report(
-            self.definition, now, partition, replica.broker, detail, fault=fault, offsets=offsets, epoch=epoch
-        )
+            self.definition, now, partition, replica.broker, detail, fault=fault, offsets=offsets, epoch=epoch,
+            when=when,
+        )  # fmt: skip
 
 
 KEEPS_NEWEST: Final = InvariantDefinition(

@@ -202,7 +202,7 @@ CAUSES: Final = (
         UNFENCED_FOLLOWER, (LOST,),
         "a leader and a follower with different leader epochs did not detect the mismatch, and a replica was elected "
         "that did not hold the records it was assumed to hold",
-        "KIP-320",
+        "KIP-320, KAFKA-9338",
     ),
     Cause(
         EARLY_JOIN, (LOST,),

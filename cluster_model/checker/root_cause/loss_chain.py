@@ -217,27 +217,32 @@ def _cause_of_truncation(case: LossCase, history: ClusterHistory, profile: Profi
         return _BY_RULE[rule]
     if rule.startswith(HIGH_WATERMARK) and rule != EPOCH_UNKNOWN:
         return findings.HW_TRUNCATION
-    if case.truncation.event.leader_epoch < case.epoch_branch.epoch and not profile.kip_320:
+    if case.truncation.event.leader_epoch < case.epoch_branch.epoch and not _fences_followers(profile):
         return findings.UNFENCED_FOLLOWER  # It had fetched from a leader of a later epoch than its own.
     unclean = history.unclean(case.partition, case.truncation.event.leader_epoch)
     if unclean is not None:
         return _cause_of_unclean(unclean)
     if not case.committed and case.acks >= 0:
         return findings.UNREPLICATED_TAIL
-    if case.truncation.epochs_differed and not profile.kip_320:
+    if case.truncation.epochs_differed and not _fences_followers(profile):
         return findings.UNFENCED_FOLLOWER
     if rule == EPOCH_UNKNOWN and not profile.epoch_on_elect:
         return findings.UNKNOWN_EPOCH
-    if case.truncation.event.leader_epoch == case.epoch_branch.epoch and not profile.kip_320:
+    if case.truncation.event.leader_epoch == case.epoch_branch.epoch and not _fences_followers(profile):
         # It had led in an earlier epoch with these records in its log, and replaced their epoch with that (KAFKA-7415).
         return findings.UNFENCED_FOLLOWER
     return findings.UNEXPLAINED
 
 
+def _fences_followers(profile: Profile) -> bool:
+    """Return whether every fetch in another leader epoch is fenced (KIP-320; in sessions KAFKA-9338)."""
+    return profile.kip_320 and profile.session_epochs
+
+
 def _cause_of_missing_fetch(case: LossCase, witness: MissingRecords, profile: Profile) -> str:
     """Return the cause if a clean election chose a replica that had never held the records."""
     counted = case.leader in case.isr or (case.leader in case.snapshot.isr and case.acks < 0)
-    if case.committed and counted and not profile.kip_320:
+    if case.committed and counted and not _fences_followers(profile):
         return _cause_of_wrong_isr(case, witness, profile)
     if case.single_copy:
         return findings.MIN_ISR_ONE

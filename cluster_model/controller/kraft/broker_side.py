@@ -48,7 +48,6 @@ CATCHING_UP_US: Final = 10_000
 SHUTTING_DOWN_US: Final = 50_000
 """Interval between heartbeats while the controller moves its leaderships."""
 FIRST_BACKOFF_US: Final = 100_000
-MOST_BACKOFF_US: Final = 9_000_000
 JITTER_PERCENT: Final = 2
 SHUTDOWN_TIMEOUT_US: Final = 300_000_000
 """Longest wait of a controlled shutdown for the controller (``BrokerServer.shutdown``)."""
@@ -188,7 +187,9 @@ class BrokerLifecycleManager:
         if self._settings.heartbeat_retry_flat:
             self._after(self._times.heartbeat_us)
             return
-        backoff = min(FIRST_BACKOFF_US << min(self._failures, 16), MOST_BACKOFF_US)
+        # Up to 3.9.1 the backoff grows to a whole session timeout, and in 4.0.0 to half of it (KAFKA-19294).
+        most = self._times.session_us // (2 if self._settings.heartbeat_backoff_halved else 1)
+        backoff = min(FIRST_BACKOFF_US << min(self._failures, 16), most)
         self._failures += 1
         spread = backoff * JITTER_PERCENT // 100
         self._after(backoff - spread + self._jitter.below(2 * spread + 1))

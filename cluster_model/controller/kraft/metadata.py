@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from cluster_model.broker.control_plane_client import MetadataUpdate
+from cluster_model.protocol.admin_messages import unify_collision_chars
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.messages import NO_LEADER, PartitionState
 
@@ -152,7 +153,7 @@ class InitialImage(NamedTuple):
 class MetadataImage:
     """Metadata of one node: brokers, topics, partitions and configurations (``MetadataImage``)."""
 
-    __slots__ = ("_saved", "brokers", "configs", "next_offset", "partitions", "topics")
+    __slots__ = ("_saved", "brokers", "configs", "freed_names", "next_offset", "partitions", "topics")
 
     def __init__(self, base: InitialImage) -> None:
         self.brokers: dict[int, BrokerRegistration] = {}
@@ -160,6 +161,8 @@ class MetadataImage:
         """Topic name → id."""
         self.partitions: dict[str, PartitionState] = {}
         self.configs: dict[Resource, dict[str, ConfigValue]] = {}
+        self.freed_names: dict[str, None] = {}
+        """Unified names of deleted topics that a controller up to 3.3.1 keeps (KAFKA-14337)."""
         self.next_offset = FIRST
         """Offset of the first record that is not replayed."""
         self._saved: tuple[Any, ...] | None = None
@@ -171,6 +174,7 @@ class MetadataImage:
         self.topics = dict(base.topics)
         self.partitions = {state.partition: state for state in base.partitions}
         self.configs = {resource: dict(values) for resource, values in base.configs}
+        self.freed_names = {}
         self.next_offset = FIRST
         self._saved = None
 
@@ -201,6 +205,7 @@ class MetadataImage:
             self.brokers.pop(record.broker, None)
         elif isinstance(record, TopicRecord):
             self.topics[record.name] = record.topic_id
+            self.freed_names.pop(unify_collision_chars(record.name), None)
         elif isinstance(record, RemoveTopicRecord):
             self._remove(record.name)
         elif isinstance(record, ClearElrRecord):
@@ -216,6 +221,9 @@ class MetadataImage:
 
     def _remove(self, topic: str) -> None:
         del self.topics[topic]
+        unified = unify_collision_chars(topic)
+        if unified != topic and all(unify_collision_chars(other) != unified for other in self.topics):
+            self.freed_names[unified] = None
         self.configs.pop(("topic", topic), None)
         for partition in self.partitions_of(topic):
             del self.partitions[partition]
@@ -263,14 +271,15 @@ class MetadataImage:
             configs = tuple((resource, tuple(values.items())) for resource, values in self.configs.items())
             self._saved = (
                 self.next_offset, tuple(self.brokers.values()), tuple(self.topics.items()),
-                tuple(self.partitions.values()), configs,
+                tuple(self.partitions.values()), configs, tuple(self.freed_names),
             )  # fmt: skip
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        until, brokers, topics, partitions, configs = saved
+        until, brokers, topics, partitions, configs, freed_names = saved
         self.reset(InitialImage(brokers, topics, partitions, configs))
+        self.freed_names = dict.fromkeys(freed_names)
         self.next_offset = until
         self._saved = saved
 

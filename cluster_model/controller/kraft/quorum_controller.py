@@ -30,6 +30,7 @@ from cluster_model.controller.kraft.replication_control_manager import (
     ReassignmentControlManager,
     ReplicationControlManager,
     TopicControlManager,
+    UnexpectedServerError,
 )
 from cluster_model.controller.raft.raft_client import MetadataLog
 from cluster_model.controller.rules.replica_placement import Draw
@@ -70,10 +71,14 @@ REQUESTS: Final[tuple[type[Any], ...]] = (
 """Requests that an administrator can send to a controller directly (KIP-919); brokers forward them in an envelope."""
 
 
+MOST_RECORDS: Final = 10_000
+"""Most records of one request (``QuorumController.MAX_RECORDS_PER_USER_OP``)."""
+
+
 class ControllerApis:
     """Decides about admin requests, from the image of one controller."""
 
-    __slots__ = ("_cluster", "_configs", "_features", "_partitions", "_topics")
+    __slots__ = ("_bounds_operations", "_cluster", "_configs", "_features", "_partitions", "_topics")
 
     REQUESTS: Final = (*REQUESTS, EnvelopeRequest)
 
@@ -86,6 +91,7 @@ class ControllerApis:
         defaults: Mapping[str, ConfigValue],
         draw: Callable[[str], Draw],
     ) -> None:
+        self._bounds_operations = profile.bounds_operations
         self._cluster = cluster
         self._features = FeatureControlManager(profile, defaults)
         self._topics = TopicControlManager(image, profile, draw, defaults)
@@ -95,6 +101,12 @@ class ControllerApis:
     def handle(self, request: AdminRequest, end: int) -> tuple[list[Record], AdminResponse]:
         """Decide about a request; no records if it is to be validated only. ``end``: offset of the next record."""
         records, response = self._handle(request, end)
+        if len(records) > MOST_RECORDS and not isinstance(request, ElectLeadersRequest):
+            # Up to 3.4 they did not fit into an atomic batch, which the controller did not expect (KAFKA-14996).
+            if not self._bounds_operations:
+                raise UnexpectedServerError
+            message = f"The request needs {len(records)} records, and at most {MOST_RECORDS} are allowed."
+            return [], refusal(request, KafkaError.POLICY_VIOLATION, message)
         if getattr(request, "validate_only", False):
             records = []
         return records, response
@@ -311,7 +323,13 @@ class QuorumController:
         if not self.active:
             self._port.send(source, failure)
             return
-        records, response = self._admin.handle(inner, self._next)
+        try:
+            records, response = self._admin.handle(inner, self._next)
+        except UnexpectedServerError:
+            error = refusal(inner, KafkaError.UNKNOWN_SERVER_ERROR)
+            self._port.send(source, _enveloped(request, error))
+            self._log.resign()
+            return
         self._answer(source, records, _enveloped(request, response), failure)
 
     def elect_leader(self, partition: str, *, unclean: bool) -> KafkaError:

@@ -61,7 +61,9 @@ from cluster_model.protocol.admin_messages import (
     NewPartitions,
     OngoingReassignment,
     ReassignablePartition,
+    has_collision_chars,
     is_legal,
+    unify_collision_chars,
 )
 from cluster_model.protocol.config_defaults import EffectiveConfig, check_release
 from cluster_model.protocol.config_defs import (
@@ -193,6 +195,10 @@ class ApiError(Exception):
         self.message = message
 
 
+class UnexpectedServerError(Exception):
+    """An exception that a controller does not expect: it answers UNKNOWN_SERVER_ERROR and resigns."""
+
+
 class TopicControlManager:
     """Decides about topic creation and deletion, from the image of one controller."""
 
@@ -235,6 +241,7 @@ class TopicControlManager:
             raise ApiError(KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
         if topic.name in self._image.topics:
             raise ApiError(KafkaError.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
+        self._check_collision(topic.name)
         try:
             config = tuple((key, parse_config("topic", self._profile, key, text)) for key, text in topic.config)
         except ModelError as error:
@@ -246,6 +253,22 @@ class TopicControlManager:
         records += self._partitions(topic.name, topic_id, 0, placement, given=bool(topic.assignment))
         made = CreatableTopicResult(topic.name, KafkaError.NONE, "", len(placement), len(placement[0]), config)
         return records, made
+
+    def _check_collision(self, topic: str) -> None:
+        """Reject a name that collides with another one (``validateNewTopicNames``).
+
+        Up to 3.3.1 the names of a deleted topic with a dot leave an empty set, in which the controller then looks for
+        the colliding topic: an unexpected exception (KAFKA-14337).
+        """
+        if not has_collision_chars(topic):
+            return
+        unified = unify_collision_chars(topic)
+        for other in self._image.topics:
+            if unify_collision_chars(other) == unified:
+                message = f"Topic '{topic}' collides with existing topic: {other}"
+                raise ApiError(KafkaError.INVALID_TOPIC_EXCEPTION, message)
+        if self._profile.keeps_freed_names and unified in self._image.freed_names:
+            raise UnexpectedServerError
 
     def _partitions(self, topic: str, topic_id: int, first: int, placement: Placement, *, given: bool) -> list[Record]:
         records: list[Record] = []

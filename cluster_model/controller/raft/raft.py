@@ -103,6 +103,8 @@ class RequestManager:
 
 _BACKOFF_US: Final = 100_000
 _MOST_DOUBLINGS: Final = 20
+_JITTERED_BACKOFF_US: Final = 50_000
+_MOST_JITTERED_DOUBLINGS: Final = 10
 
 
 class EpochElection:
@@ -138,7 +140,14 @@ class EpochElection:
         return len(self._votes) - sum(self._votes.values()) >= (len(self._voters) + 1) // 2
 
     def backoff_us(self, config: QuorumConfig, draw: Callable[[int], int]) -> int:
-        """Return the back-off before the next round in µs (``binaryExponentialElectionBackoffMs``)."""
+        """Return the back-off before the next round in µs (``binaryExponentialElectionBackoffMs``).
+
+        Before 3.9.2 and 4.0.1 candidates that reached the limit stood again after exactly the same time (KAFKA-18345).
+        """
+        if config.jitters:
+            rounds = 2 << min(self.retries - 1, _MOST_JITTERED_DOUBLINGS)
+            backoff_us = _JITTERED_BACKOFF_US * (1 + draw(rounds - 1))
+            return min(backoff_us, config.backoff_max_us + MS * draw(_JITTERED_BACKOFF_US // MS))
         rounds = 2 << min(self.retries - 1, _MOST_DOUBLINGS)
         return min(_BACKOFF_US * draw(rounds), config.backoff_max_us)
 

@@ -13,6 +13,7 @@ from cluster_model.controller.zookeeper.controller_event_queue import SideEffect
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     CONFIG_CHANGES,
     DELETE_TOPICS,
+    TOPICS,
     ReplicaAssignment,
     TopicNode,
     ZkResult,
@@ -41,7 +42,9 @@ from cluster_model.protocol.admin_messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
     NewPartitions,
+    has_collision_chars,
     is_legal,
+    unify_collision_chars,
 )
 from cluster_model.protocol.config_defaults import EffectiveConfig, check_release
 from cluster_model.protocol.config_defs import BROKER, SCOPES, ConfigValue, Scope, apply_list_operation, check
@@ -49,6 +52,7 @@ from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.protocol.versions import Profile
+from cluster_model.spec.cluster_spec import INTERNAL
 
 Verdict = Generator[tuple[Any, ...], tuple[ZkResult, ...], AdminError]
 Doing = Generator[tuple[Any, ...], tuple[ZkResult, ...], None]
@@ -161,6 +165,13 @@ class ZkAdminManager:
         (existing,) = yield (kafka_zk_client.exists(topic_path(topic.name)),)
         if existing.ok:
             return taken
+        if self._profile.refuses_collisions and has_collision_chars(topic.name) and topic.name not in INTERNAL:
+            (found,) = yield (kafka_zk_client.children(TOPICS),)
+            unified = unify_collision_chars(topic.name)
+            colliding = [other for other in found.children if unify_collision_chars(other) == unified]
+            if colliding:
+                message = f"Topic '{topic.name}' collides with existing topics: {', '.join(colliding)}"
+                return CreatableTopicResult(topic.name, KafkaError.INVALID_TOPIC_EXCEPTION, message)
         if commits:
             yield (kafka_zk_client.create(config_path(topic.name), config),)
             node = TopicNode(

@@ -70,8 +70,8 @@ def test_since_3_3_the_hw_waits_for_every_caught_up_replica(version: str, waited
     assert not caught_up(Profile.of(version), remote, 8, 101, LAG)
 
 
-@pytest.mark.parametrize(("version", "may"), [("1.0", True), ("1.1", False), ("4.1", False)])
-def test_since_1_1_joining_needs_the_start_of_the_leaders_epoch(version: str, may: bool) -> None:
+@pytest.mark.parametrize(("version", "may"), [("1.1", True), ("2.0.0", True), ("2.0.1", False), ("4.1", False)])
+def test_since_2_0_1_joining_needs_the_start_of_the_leaders_epoch(version: str, may: bool) -> None:
     assert may_join_isr(Profile.of(version), 5, 5, 9) is may
     assert may_join_isr(Profile.of(version), 9, 5, 9)
     assert not may_join_isr(Profile.of(version), 4, 5, 0)
@@ -79,7 +79,12 @@ def test_since_1_1_joining_needs_the_start_of_the_leaders_epoch(version: str, ma
 
 @pytest.mark.parametrize(
     ("version", "starts_over"),
-    [("1.0", [False, False, True]), ("1.1", [False, True, True]), ("2.1", [True, True, True]), ("3.3", [True] * 3)],
+    [
+        ("2.0.0", [False, False, True]),
+        ("2.0.1", [False, True, True]),
+        ("2.1", [True, True, True]),
+        ("3.3", [True] * 3),
+    ],
 )
 def test_leader_changes_that_restart_a_followers_fetcher(version: str, starts_over: list[bool]) -> None:
     """Cases: one epoch later with the same leader; two later; another leader."""

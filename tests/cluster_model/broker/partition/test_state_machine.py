@@ -169,7 +169,7 @@ def broken_by(profile: Profile, number: int, steps: int = 600, *, lossy: bool = 
         ("0.10.2", 5, promises.DURABLE),
         ("0.10.2", 29, promises.EXPOSED),
         ("1.1", 2, promises.LOG_MATCHING),  # a single request for epoch ends, never repeated (KIP-279)
-        ("1.1", 4, promises.EPOCHS),
+        ("1.1", 16, promises.EPOCHS),
         ("2.0", 254, promises.COMPLETE),  # fetches that no epoch fences (KIP-320)
     ],
 )

@@ -116,7 +116,7 @@ def test_without_a_quorum_nobody_takes_over_from_a_dead_leader(kafka: str) -> No
 def test_a_broker_that_is_stopped_while_a_heartbeat_is_under_way_waits_for_its_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cluster = build("3.9", 1)
+    cluster = build("3.9.1", 1)
     cluster.run(3 * SECOND)
     said: list[tuple[BrokerHeartbeatRequest, bool]] = []
     send = ControllerChannel.send
@@ -139,8 +139,8 @@ def test_a_broker_that_is_stopped_while_a_heartbeat_is_under_way_waits_for_its_a
     assert not any(busy for _request, busy in said)
 
 
-@pytest.mark.parametrize(("kafka", "gaps"), [("4.0", []), ("4.1", [4, 4, 4])])
-def test_since_4_1_a_heartbeat_waits_one_interval_and_is_repeated_an_interval_later(
+@pytest.mark.parametrize(("kafka", "gaps"), [("4.0.0", []), ("4.0.1", [4, 4, 4]), ("4.1", [4, 4, 4])])
+def test_since_4_0_1_a_heartbeat_waits_one_interval_and_is_repeated_an_interval_later(
     kafka: str, gaps: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """KAFKA-19294: before, a request waits for half a session, and the channel sends it again."""

@@ -206,7 +206,7 @@ def test_a_candidate_wins_by_a_majority_and_writes_a_record_of_its_own() -> None
 
 
 def test_a_candidate_that_lost_holds_back_and_stands_again_in_the_next_epoch() -> None:
-    member = in_role(Role.UNATTACHED)
+    member = in_role(Role.UNATTACHED, kafka="3.9.1")
     answers(member, poll(member, member.due_at), {A: False, B: False})
     assert (member.role, member.epoch, member.due_at) == (Role.CANDIDATE, 6, SECOND)
     assert member.election is not None
@@ -257,7 +257,7 @@ def test_back_offs_double_up_to_their_limit(retries: int, draws: int, most_ms: i
         asked_for.append(bound)
         return bound - 1
 
-    assert EpochElection(ME, VOTERS, retries).backoff_us(config(), draw) == most_ms * MS
+    assert EpochElection(ME, VOTERS, retries).backoff_us(config("3.9.1"), draw) == most_ms * MS
     assert asked_for == [draws]
 
 
@@ -528,6 +528,23 @@ def test_a_keyframe_of_another_history_is_refused(snapshot: SnapshotAssertion) -
     assert (past.log_branches[1].end, store.log_branches[1].end) == (2, 1)
 
 
+@pytest.mark.parametrize("kafka", ["3.9.2", "4.0.1"])
+@pytest.mark.parametrize(
+    ("retries", "bound", "most_ms"), [(1, 1, 50), (2, 3, 150), (11, 2047, 1_049), (40, 2047, 1_049)]
+)
+def test_the_longest_back_off_has_a_jitter(kafka: str, retries: int, bound: int, most_ms: int) -> None:
+    """KAFKA-18345: before, all candidates at the limit waited for the same time."""
+    bounds: list[int] = []
+
+    def draw(most: int) -> int:
+        bounds.append(most)
+        return most - 1
+
+    election = EpochElection(ME, VOTERS, retries)
+    assert election.backoff_us(config(kafka), draw) == most_ms * MS
+    assert bounds == [bound, 50]
+
+
 def test_settings_by_kafkas_names() -> None:
     names = {
         "controller.quorum.election.timeout.ms": 1, "controller.quorum.fetch.timeout.ms": 2,
@@ -536,12 +553,17 @@ def test_settings_by_kafkas_names() -> None:
         "metadata.max.idle.interval.ms": 7,
     }  # fmt: skip
     assert QuorumConfig.of(Profile.of("3.6", "kraft"), dict(names)) == QuorumConfig(
-        *[value * MS for value in names.values()], check_quorum=False, pre_vote=False, hw_push=False, waits_out=False
+        *[value * MS for value in names.values()],
+        check_quorum=False,
+        pre_vote=False,
+        hw_push=False,
+        waits_out=False,
+        jitters=False,
     )
-    defaults = config("4.0")
+    defaults = config("4.0.0")
     assert defaults == QuorumConfig(
         SECOND, 2 * SECOND, SECOND, 2 * SECOND, 20 * MS, 25 * MS, 500 * MS,
-        check_quorum=True, pre_vote=True, hw_push=False, waits_out=False,
+        check_quorum=True, pre_vote=True, hw_push=False, waits_out=False, jitters=False,
     )  # fmt: skip
     assert (config("4.1").hw_push, config("4.1").waits_out) == (True, True)
     assert defaults.check_quorum_us == 3 * SECOND

@@ -119,9 +119,8 @@ LEADER_EPOCH_CACHES: Final = Subject(
     SERVER,
     releases_since(0, 11, 0),
     questions=cases,
-    stated=(Exemption("*", "the model's 1.1 is branch 1.1 after 1.1.1, which has KAFKA-7415", "1.1.1", "1.1.1"),),
     fixed=(
-        Exemption("*", "an epoch does not replace one with the same start offset (before KAFKA-7415)", until="1.0.2"),
+        Exemption("*", "an epoch does not replace one with the same start offset (before KAFKA-7415)", until="1.1.1"),
         Exemption("contradictory/*", "an assigned epoch replaces those it contradicts (KAFKA-7415)", "2.0.1", "2.0.1"),
     ),
 )
