@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
-from cluster_model.protocol.releases import RELEASES, ReleaseRule, Version, number_of
+from cluster_model.protocol.releases import RELEASES, ReleaseRule, Version, is_within, number_of
 from cluster_model.protocol.versions import CLIENT_RULES, FLAG_BY_NAME, Mode, modes_of
 
 Effect = Literal["durability", "availability", "order", "delivery", "stuck group"]
@@ -37,6 +37,8 @@ class KnownIssue:
     """What a cluster or client must use to be affected, empty for nothing special."""
     since: Version | None = None
     """First affected release where ``rule`` is the fix."""
+    until: Version | None = None
+    """Last affected line or patch where ``rule`` is the fix and later releases have another one."""
     mode: Mode | None = None
     """Controller mode that is affected, None for both."""
 
@@ -57,7 +59,7 @@ class KnownIssue:
     def affects(self, number: Version) -> bool:
         """Return whether a patch release has the bug."""
         holds = self._rule.holds(number)
-        return holds if self.since is None else number >= self.since and not holds
+        return holds if self.since is None else is_within(number, self.since, self.until) and not holds
 
     @cached_property
     def affected(self) -> tuple[str, ...]:

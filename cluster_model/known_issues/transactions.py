@@ -28,6 +28,7 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "availability",
         rule="unknown_after_marker",
         since=(1, 0, 0),
+        until=(2, 0),
         needs="a transactional producer, and retention or DeleteRecords that removes all its records before a marker",
         seen="OUT_OF_ORDER_SEQUENCE_NUMBER for each first batch of a transaction, without an end.",
         workaround="Restart the producer: a new epoch begins with sequence number 0.",
