@@ -10,7 +10,7 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "A producer whose transaction timed out is not fenced, and opens a transaction that nobody ends",
         "availability",
         rule="keeps_epoch_at_timeout",
-        seen="The last stable offset of a partition stands still, and read_committed consumers receive nothing more.",
+        seen="The last stable offset of a partition stalls, and read_committed consumers receive nothing more.",
         workaround="Raise transaction.timeout.ms above the longest pause of a producer.",
     ),
     KnownIssue(

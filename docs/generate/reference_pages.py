@@ -375,13 +375,12 @@ def known_issues_page() -> str:
 
 
 def _issue_section(issue: KnownIssue) -> str:
-    rows = [
-        ("affected", affected_text(issue)),
-        ("fixed in", fixed_text(issue)),
-        ("of", "clients" if issue.is_of_clients else "brokers and controllers"),
-        ("needs", issue.needs),
-        ("seen", issue.seen),
-        ("workaround", issue.workaround),
-        ("rule", f"`{issue.rule}`"),
-    ]
-    return f"\n## {issue.number}\n\n{safe(issue.title)}.\n\n" + table_text(("", ""), [row for row in rows if row[1]])
+    needs = f" Needs {safe(issue.needs)}." if issue.needs else ""
+    where = "clients" if issue.is_of_clients else "brokers and controllers"
+    return (
+        f"\n## {issue.number}\n\n{safe(issue.title)}.\n\n"
+        f"- affected: {affected_text(issue)}; fixed in {fixed_text(issue)}; of {where}.{needs}\n"
+        f"- seen: {safe(issue.seen)}\n"
+        f"- workaround: {safe(issue.workaround)}\n"
+        f"- rule `{issue.rule}`, playbook `{issue.playbook}`\n"
+    )

@@ -219,7 +219,8 @@ def _versions(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
     for issue in issues_of(spec.kafka):
         later = [number_of(fixed) for fixed in issue.fixed if number_of(fixed) > number_of(spec.kafka)]
         if issue.effect == _EFFECTS.get(kind, "delivery") and later:
-            notes.setdefault(later[0], []).append(issue.number)
+            texts = notes.setdefault(later[0], [])
+            texts += [issue.number] if issue.number not in ", ".join(texts) else []
     for number, texts in sorted(notes.items()):
         if number_of(spec.kafka) < number <= number_of(newest):
             patch = ".".join(map(str, number))

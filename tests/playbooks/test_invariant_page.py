@@ -48,7 +48,7 @@ def test_since_when_it_is_guaranteed(name: str, since: str, snapshot: SnapshotAs
 def test_more_is_asked_where_a_replica_lost_its_log_and_of_the_hw(snapshot: SnapshotAssertion) -> None:
     names = ("acks-all-durability", "min-isr", "leader-in-isr")
     assert {name: stricter_guarantees(DEFINITIONS[name]) for name in names} == snapshot
-    assert stricter_guarantees(DEFINITIONS["log-bounds"]) == []
+    assert stricter_guarantees(DEFINITIONS["isr-eligibility"]) == []
 
 
 def test_why_a_version_is_known_to_break_it(snapshot: SnapshotAssertion) -> None:

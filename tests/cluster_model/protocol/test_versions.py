@@ -30,6 +30,8 @@ HISTORY = [
     ("transactions", "0.11", LAST),
     ("verifies_transactions", "3.6", LAST),
     ("checks_epoch_first", "4.1.1", LAST),
+    ("rejects_old_epoch", "4.1", LAST),
+    ("unknown_without_replica", "0.8.2", "1.1"),
     ("transactions_v2", "4.0", LAST),
     ("strict_markers", "4.2", LAST),
     ("transaction_tools", "3.0", LAST),
@@ -52,7 +54,7 @@ HISTORY = [
     ("fetch_sessions", "1.1", LAST),
     ("quits_waiting", "1.1", LAST),
     ("dynamic_config", "1.1", LAST),
-    ("loses_units", "2.6", "3.6"),
+    ("loses_units", "2.6", "3.8.0"),
     ("kip_279", "2.0", LAST),
     ("kip_320", "2.1", LAST),
     ("session_epochs", "2.5", LAST),
@@ -98,8 +100,8 @@ HISTORY = [
     ("pre_vote", "4.0", LAST),
     ("quorum_hw_push", "4.1", LAST),
     ("election_waits_out", "4.1", LAST),
-    ("election_jitters", "3.9", LAST),
-    ("heartbeat_retry_flat", "3.9", LAST),
+    ("election_jitters", "4.0.1", LAST),
+    ("heartbeat_retry_flat", "4.1", LAST),
     ("heartbeat_backoff_halved", "4.0", LAST),
     ("timestamps", "0.10.0", LAST),
     ("time_index", "0.10.1", LAST),
@@ -113,7 +115,7 @@ HISTORY = [
     ("uncleanable_partitions", "2.1", LAST),
     ("log_dir_failure", "1.0", LAST),
     ("delete_records", "0.11", LAST),
-    ("retention_waits_hw", "0.11", LAST),
+    ("retention_waits_hw", "0.11.0.1", LAST),
     ("refetches_corrupt", "0.10.2", LAST),
     ("restarts_by_epoch", "3.3", LAST),
     ("hw_waits_eligible", "3.6", LAST),
@@ -121,7 +123,7 @@ HISTORY = [
     ("unknown_producer_id", "1.0", "2.4"),
     ("unknown_after_marker", "2.0.1", "2.4"),
     ("five_batches", "1.0", LAST),
-    ("markers_renew_nothing", "1.0", "2.3"),
+    ("markers_renew_nothing", "1.0", "2.4.0"),
     ("producer_epoch_bump", "2.5", LAST),
     ("producer_fenced", "2.7", LAST),
     ("transaction_abortable", "3.8", LAST),
@@ -194,8 +196,11 @@ BACKPORTS = {
     "heartbeat_retry_flat": ("3.9.2", "4.0.1"),
     "checks_epoch_first": ("3.9.2", "4.0.2"),
     "idempotent_by_default": ("3.0.1", "3.1.1"),
+    "election_jitters": ("3.9.2",),
 }
 """Rule → patches of older lines from which on these have it, too."""
+FIXES = {"loses_units": ("3.7.2",)}
+"""Bug → patches of lines before its last release from which on these no longer have it."""
 
 ROOT = Path(__file__).parents[3]
 REVIEWED = {
@@ -216,6 +221,8 @@ def with_rule(flag: str, first: str, last: str) -> list[str]:
     among = set(releases_between(first, last))
     for patch in BACKPORTS.get(flag, ()):
         among |= set(releases_between(patch, line_of(patch)))
+    for patch in FIXES.get(flag, ()):
+        among -= set(releases_between(patch, line_of(patch)))
     return [name for name in PATCH_RELEASES if name in among]
 
 

@@ -32,7 +32,8 @@ def cause(given: LossCase, kafka: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("kafka", "found"), [("2.0", UNFENCED_FOLLOWER), ("2.1", UNEXPLAINED), ("3.9", UNEXPLAINED), ("4.1", UNEXPLAINED)]
+    ("kafka", "found"),
+    [("2.0", UNFENCED_FOLLOWER), ("2.4", UNFENCED_FOLLOWER), ("2.5", UNEXPLAINED), ("4.4", UNEXPLAINED)],
 )
 def test_a_committed_record_that_an_isr_member_never_had_is_no_unreplicated_tail(kafka: str, found: str) -> None:
     assert cause(case(committed=True, isr=(1, 2)), kafka) == found
