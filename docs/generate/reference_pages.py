@@ -124,9 +124,17 @@ def cause_page() -> str:
     return "\n".join([_CAUSES_HEAD, "## Kinds", "", *kinds, "", "## Causes", "", *causes, ""])
 
 
+def _sources(cause: Cause) -> str:
+    """Return the KIPs and Kafka issues of a cause; known issues are links and have the releases that fixed them."""
+    known = {
+        each.number: f"[{each.number}](known-issues.md#{each.playbook}) ({fixed_text(each)})" for each in KNOWN_ISSUES
+    }
+    return ", ".join(known.get(text, text) for text in cause.see.split(", "))
+
+
 def _cause_row(cause: Cause) -> str:
     meaning = cause.meaning if _SETTING.match(cause.meaning) else cause.meaning[0].upper() + cause.meaning[1:]
-    return f"| `{cause.code}` | {', '.join(cause.kinds)} | {safe(meaning)}. | {cause.see or '-'} |"
+    return f"| `{cause.code}` | {', '.join(cause.kinds)} | {safe(meaning)}. | {_sources(cause) or '-'} |"
 
 
 # docs/reference/fidelity.md
