@@ -62,8 +62,7 @@ def load(options: RunOptions) -> Playbook:
         raise RunRefusedError(f"no file, and {error.args[0]}") from None
     text = loader.read_text(path)
     first = loader.loads(text, path)
-    line = ".".join(options.release.split(".")[:2])
-    settings = {**options.settings, "cluster.kafka": f'"{line}"'}
+    settings = {**options.settings, "cluster.kafka": f'"{options.release}"'}
     playbook = loader.loads(apply_settings(text, settings, first.fragments, first.variables), path)
     found = refusals(playbook)
     if found:
