@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.protocol.releases import RELEASE_LINES
+from cluster_model.protocol.releases import PATCHES, RELEASE_LINES
 from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.model.step_text import timeline
@@ -61,6 +61,7 @@ def test_a_version_chooses_together_with_a_tag(typed: Type, kafka: str) -> None:
     wanted = [name for name in names() if kafka in playbook_of(name).profiles]
     assert 0 < len(wanted) < len(names())
     assert sorted(listed(typed("library", "--kafka", kafka).out)) == wanted
+    assert sorted(listed(typed("library", "--kafka", PATCHES[kafka][0]).out)) == wanted
     both = typed("library", "--kafka", kafka, "--tag", "loss").out
     assert sorted(listed(both)) == [name for name in wanted if "loss" in playbook_of(name).tags]
 

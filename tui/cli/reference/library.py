@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from cluster_model.protocol.releases import RELEASE_LINES, line_of
+from cluster_model.protocol.releases import RELEASE_LINES, RELEASES, line_of, unknown_hint
 from cluster_model.util.quantities import counted, listed
 from playbooks.errors import BAD_INPUT, OK, PlaybookError, Problem, nearest, shown
 from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
@@ -140,15 +140,16 @@ def _problem(wanted: LibraryOptions) -> str:
     if wanted.tag is not None and wanted.tag not in (*THEMES, *TAGS):
         tags = (*THEMES, *TAGS)
         return f"--tag: found {shown(wanted.tag)}, expected {listed(tags)}{nearest(wanted.tag, tags)}"
-    if wanted.kafka is not None and wanted.kafka not in RELEASE_LINES:
-        found = f"--kafka: found {shown(wanted.kafka)}, expected {listed(RELEASE_LINES)}"
-        return found + nearest(wanted.kafka, RELEASE_LINES)
+    if wanted.kafka is not None and wanted.kafka not in RELEASES:
+        lines = listed(RELEASE_LINES, most=len(RELEASE_LINES))
+        hint = unknown_hint(wanted.kafka)
+        return f"--kafka: found {shown(wanted.kafka)}, expected {lines}, or one of their patches{hint}"
     return ""
 
 
 def _fits(playbook: Playbook, wanted: LibraryOptions) -> bool:
     return (wanted.tag is None or wanted.tag in playbook.tags) and (
-        wanted.kafka is None or wanted.kafka in playbook.profiles
+        wanted.kafka is None or bool({wanted.kafka, line_of(wanted.kafka)} & set(playbook.profiles))
     )
 
 
