@@ -1,7 +1,8 @@
 # ruff: noqa: E501 - pages of prose and tables
 """Pages of long lists, each an index with a page per part: faults by family, the library by theme, playbook keys."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from cluster_model.protocol.versions import Profile
@@ -226,15 +227,16 @@ def playbook_section(playbook: Playbook) -> str:
     return "\n".join([*lines, ""])
 
 
-def _bundled() -> list[Playbook]:
-    return [load(path_of(name)) for name in names()]
+@cache
+def _bundled() -> tuple[Playbook, ...]:
+    return tuple(load(path_of(name)) for name in names())
 
 
-def _of_theme(theme: str, playbooks: list[Playbook]) -> list[Playbook]:
+def _of_theme(theme: str, playbooks: Sequence[Playbook]) -> list[Playbook]:
     return [each for each in playbooks if theme_of(each.tags) == theme]
 
 
-def _tags_section(playbooks: list[Playbook]) -> str:
+def _tags_section(playbooks: Sequence[Playbook]) -> str:
     """Return the meaning of each tag that a bundled playbook has."""
     counts = {tag: sum(tag in each.tags for each in playbooks) for tag in TAGS}
     rows = [(f"`{tag}`", doc, str(counts[tag])) for tag, doc in TAGS.items() if counts[tag]]
