@@ -51,6 +51,15 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Raise transactional.id.expiration.ms.",
     ),
     KnownIssue(
+        "KAFKA-14402",
+        "A batch that arrives after the end of its transaction opens a transaction that nobody ends",
+        "availability",
+        rule="verifies_transactions",
+        since=(0, 11),
+        seen="The last stable offset of a partition stands still, and read_committed consumers receive nothing more.",
+        workaround="Find it with kafka-transactions.sh find-hanging and abort it, from 3.0 on.",
+    ),
+    KnownIssue(
         "KAFKA-16352",
         "A coordinator that loses its partition and gets it back forgets the markers that it waits for",
         "availability",

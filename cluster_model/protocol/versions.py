@@ -231,7 +231,9 @@ FLAGS: Final = (
         (3, 7),
     ),
     ReleaseRule(
-        "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
+        "verifies_transactions",
+        "leaders verify that a partition is part of the transaction (KIP-890, KAFKA-14402)",
+        (3, 6, 0),
     ),
     ReleaseRule(
         "rejects_old_epoch",
