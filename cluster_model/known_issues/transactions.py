@@ -10,7 +10,7 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "A producer whose transaction timed out is not fenced, and opens a transaction that nobody ends",
         "availability",
         rule="keeps_epoch_at_timeout",
-        seen="The last stable offset of a partition stands still, and read_committed consumers receive nothing more.",
+        seen="The last stable offset of a partition no longer advances: read_committed consumers stall.",
         workaround="Raise transaction.timeout.ms above the longest pause of a producer.",
     ),
     KnownIssue(
@@ -56,7 +56,7 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "availability",
         rule="verifies_transactions",
         since=(0, 11),
-        seen="The last stable offset of a partition stands still, and read_committed consumers receive nothing more.",
+        seen="The last stable offset of a partition no longer advances: read_committed consumers stall.",
         workaround="Find it with kafka-transactions.sh find-hanging and abort it, from 3.0 on.",
     ),
     KnownIssue(
