@@ -382,6 +382,7 @@ AREAS: Final = (
             "unknown_producer_id",
             "unknown_after_marker",
             "forgets_deleted_producers",
+            "keeps_sequences_in_new_epoch",
             "five_batches",
             "markers_renew_nothing",
             "producer_epoch_bump",

@@ -43,6 +43,15 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Set linger.ms, so that batches of all partitions become full; or use a partitioner of your own.",
     ),
     KnownIssue(
+        "KAFKA-12152",
+        "After one expired batch every record of an idempotent producer is rejected once and retried",
+        "delivery",
+        rule="keeps_sequences_in_new_epoch",
+        needs="an idempotent producer without transactions that writes to several partitions",
+        seen="OUT_OF_ORDER_SEQUENCE_NUMBER for one partition after the other, and epochs that rise without end.",
+        workaround="Restart the producer.",
+    ),
+    KnownIssue(
         "KAFKA-12257",
         "A client never finds the leader of a topic that was deleted and created again",
         "availability",

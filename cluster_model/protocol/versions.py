@@ -520,6 +520,13 @@ CLIENT_FLAGS: Final = (
         fixes=((2, 8, 2),),
     ),
     ReleaseRule(
+        "keeps_sequences_in_new_epoch",
+        "partitions without a batch in flight keep their sequence when an idempotent producer raises its epoch (until "
+        "KAFKA-12152)",
+        (2, 5, 0),
+        (2, 7, 0),
+    ),
+    ReleaseRule(
         "commits_without_record",
         "a transaction commits without a record that send rejected (until KAFKA-9279)",
         (0, 11),
@@ -666,6 +673,7 @@ class ClientProfile:
     aborts_when_fenced: bool
     misses_recreated_topics: bool
     keeps_deleted_epochs: bool
+    keeps_sequences_in_new_epoch: bool
     commits_without_record: bool
     recovers_expired_id: bool
     knows_abortable: bool

@@ -53,10 +53,12 @@ FORGOTTEN: Final = KafkaError.UNKNOWN_PRODUCER_ID
 class ProducerSequences:
     """Producer id, epoch and sequences of an idempotent producer; without idempotence it does nothing."""
 
-    __slots__ = ("_client", "_rewrite", "_unresolved", "epoch", "on", "producer_id", "unsettled")
+    __slots__ = ("_client", "_keeps", "_rewrite", "_unresolved", "epoch", "on", "producer_id", "unsettled")
 
     def __init__(self, client: ClientProfile, *, on: bool) -> None:
         self._client = client
+        self._keeps = client.keeps_sequences_in_new_epoch
+        """Whether a new epoch restarts only partitions with a batch in flight, before KAFKA-12152."""
         self.on = on
         self.producer_id = -1
         """-1: none yet, or lost."""
@@ -98,7 +100,9 @@ class ProducerSequences:
 
     def stamp(self, line: PartitionQueue, batch: ProducerBatch) -> None:
         """Set the identity and sequence of a batch at its first attempt."""
-        if line.producer_id != self.producer_id or line.epoch != self.epoch:
+        if self._keeps and line.producer_id == self.producer_id:
+            line.epoch = self.epoch
+        elif line.producer_id != self.producer_id or line.epoch != self.epoch:
             self._begin(line)
         batch.producer_id, batch.epoch, batch.first = self.producer_id, self.epoch, line.next_sequence
         line.next_sequence = (line.next_sequence + batch.records) % SEQUENCES
@@ -127,6 +131,8 @@ class ProducerSequences:
                 line.last_acked = last
             if offset > line.last_offset:
                 line.last_offset = offset
+        if self._keeps and not drained and line.epoch != self.epoch:
+            self._begin(line)
 
     def may_retry(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, log_start: int) -> bool:
         """Return whether the error of an attempt allows a retry (``TransactionManager.canRetry``)."""
@@ -694,6 +700,7 @@ class TransactionalSequences(ProducerSequences):
     def __init__(self, client: ClientProfile, manager: TransactionManager) -> None:
         super().__init__(client, on=True)
         self._manager = manager
+        self._keeps = False  # InitProducerId restarts the sequences of all partitions
 
     def allows(self, line: PartitionQueue, head: ProducerBatch) -> bool:
         """Require too that no request is in flight and the transaction has the partition.
