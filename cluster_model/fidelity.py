@@ -362,6 +362,7 @@ AREAS: Final = (
             "round_robin_partitioner",
             "default_partitioner",
             "uniform_sticky_partitioner",
+            "loops_without_batching",
             "round_robin_two_turns",
         ),
         left_out=(

@@ -77,6 +77,15 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Set enable.idempotence=true.",
     ),
     KnownIssue(
+        "KAFKA-14303",
+        "A producer without batching never returns from its first send",
+        "availability",
+        rule="loops_without_batching",
+        needs="batch.size 0 and records without keys",
+        seen="A thread of the application runs in KafkaProducer.send without end, and no record is sent.",
+        workaround="Set batch.size to 1.",
+    ),
+    KnownIssue(
         "KAFKA-17632",
         "RoundRobinPartitioner skips every other partition when each record begins a new batch",
         "delivery",

@@ -552,6 +552,12 @@ CLIENT_FLAGS: Final = (
         (3, 3, 0),
     ),
     ReleaseRule(
+        "loops_without_batching",
+        "with batch.size 0, send of a record without a key never returns (until KAFKA-14303)",
+        (3, 3, 0),
+        (3, 3, 1),
+    ),
+    ReleaseRule(
         "round_robin_two_turns",
         "RoundRobinPartitioner takes two turns for a record that begins a new batch (until KAFKA-17632)",
         (2, 4, 0),
@@ -681,6 +687,7 @@ class ClientProfile:
     sticky_partitioner: bool
     round_robin_partitioner: bool
     built_in_partitioner: bool
+    loops_without_batching: bool
     round_robin_two_turns: bool
     default_partitioner: bool
     uniform_sticky_partitioner: bool

@@ -15,7 +15,7 @@ from typing import Any, Final
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.partition_selector import PartitionSelector
-from cluster_model.clients.producer.partitioners import NodeLatencies
+from cluster_model.clients.producer.partitioners import NodeLatencies, never_returns
 from cluster_model.clients.producer.record_accumulator import RecordAccumulator
 from cluster_model.clients.producer.sender import CALLBACKS, DeliveryStats, DeliveryStatsWithCallbacks, IoThread, Sender
 from cluster_model.clients.workload import LARGEST, every, pacing_of, sizes_of
@@ -229,7 +229,8 @@ class Producer:
         """Size of the largest record that ``send`` accepts."""
         self._safe_memory = config.memory_bytes - max(config.batch_bytes, spec.batch * self._most)
         """Memory in use up to which the next batch fits in any case."""
-        self._running = True
+        partitioner = config.partitioner._replace(batch_bytes=config.batch_bytes)
+        self._running = not never_returns(config.client, partitioner, has_keys=spec.keys > 0)
         self._blocked_at = -1
         self._held = deque()
         self._serialized = self._flushed = self._owed = 0
