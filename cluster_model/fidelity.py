@@ -348,6 +348,7 @@ AREAS: Final = (
             "unknown_without_replica",
             "leader_hints",
             "learns_leaders",
+            "retries_join_early",
             "sends_past_in_flight",
             "misses_recreated_topics",
             "keeps_deleted_epochs",

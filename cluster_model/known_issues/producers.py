@@ -6,6 +6,15 @@ from cluster_model.known_issues.issue import KnownIssue
 
 PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-2138",
+        "The retries of a partition are spent without their backoff while another partition is busy",
+        "delivery",
+        rule="retries_join_early",
+        needs="retries, and several partitions with the same leader",
+        seen="Records fail long before retries times retry.backoff.ms have passed.",
+        workaround="Raise retries.",
+    ),
+    KnownIssue(
         "KAFKA-2246",
         "A producer keeps sending to a broker that has given its replica away",
         "availability",

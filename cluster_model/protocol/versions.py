@@ -457,6 +457,12 @@ CLIENT_FLAGS: Final = (
         (0, 9),
     ),
     ReleaseRule(
+        "retries_join_early",
+        "a batch in its backoff is sent along with the batch of another partition (until KAFKA-2138)",
+        (0, 8, 2),
+        (0, 8, 2),
+    ),
+    ReleaseRule(
         "sends_past_in_flight",
         "one request in flight is one per connection, so a partition may have one on each of two (until KAFKA-3197)",
         (0, 8, 2),
@@ -663,6 +669,7 @@ class ClientProfile:
     number: Version
     asks_api_versions: bool
     unknown_topic_is_stale: bool
+    retries_join_early: bool
     sends_past_in_flight: bool
     caps_backoff: bool
     learns_leaders: bool

@@ -437,8 +437,13 @@ class BatchReadiness:
         return max(at, self._packed_at(batch))
 
     def ready_to_join_at(self, line: PartitionQueue) -> int:
-        """Return when the first batch may go along in the request of another one; linger does not apply then."""
+        """Return when the first batch may go along in the request of another one; linger does not apply then.
+
+        Nor does the backoff of a retry in 0.8.2 (``RecordAccumulator.drain`` before KAFKA-2138).
+        """
         head = line.waiting[0]
+        if head.attempts and self._config.client.retries_join_early:
+            return 0
         return self._backs_off_until(line, head) if head.attempts else self._packed_at(head)
 
     def _backs_off_until(self, line: PartitionQueue, batch: ProducerBatch) -> int:
