@@ -384,6 +384,7 @@ AREAS: Final = (
             "unknown_producer_id",
             "unknown_after_marker",
             "forgets_deleted_producers",
+            "renumbers_in_heap_order",
             "keeps_sequences_in_new_epoch",
             "five_batches",
             "markers_renew_nothing",

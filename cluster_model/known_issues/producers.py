@@ -33,6 +33,15 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="None: without retries the records are lost instead.",
     ),
     KnownIssue(
+        "KAFKA-8483",
+        "An idempotent producer writes records in another order after its records are all deleted",
+        "order",
+        rule="renumbers_in_heap_order",
+        needs="an idempotent producer with several requests in flight, and retention or DeleteRecords",
+        seen="UNKNOWN_PRODUCER_ID and retries, and afterwards records out of order.",
+        workaround="Retain records for longer than the producer's longest pause, or set one request in flight.",
+    ),
+    KnownIssue(
         "KAFKA-9279",
         "A transaction commits without a record that send rejected",
         "delivery",

@@ -526,6 +526,12 @@ CLIENT_FLAGS: Final = (
         fixes=((2, 8, 2),),
     ),
     ReleaseRule(
+        "renumbers_in_heap_order",
+        "after UNKNOWN_PRODUCER_ID the batches in flight get new sequences in the order of a heap (until KAFKA-8483)",
+        (1, 0, 0),
+        (2, 2),
+    ),
+    ReleaseRule(
         "keeps_sequences_in_new_epoch",
         "partitions without a batch in flight keep their sequence when an idempotent producer raises its epoch (until "
         "KAFKA-12152)",
@@ -686,6 +692,7 @@ class ClientProfile:
     aborts_when_fenced: bool
     misses_recreated_topics: bool
     keeps_deleted_epochs: bool
+    renumbers_in_heap_order: bool
     keeps_sequences_in_new_epoch: bool
     commits_without_record: bool
     recovers_expired_id: bool

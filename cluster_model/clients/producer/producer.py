@@ -210,7 +210,9 @@ class Producer:
         self._io = IoThread(port, spec.callback_us) if spec.callback_us else None
         """None: callbacks take no time."""
         self._books = self._make_books(emit)
-        self._accumulator = RecordAccumulator(config.batch_bytes, self._sizes)
+        self._accumulator = RecordAccumulator(
+            config.batch_bytes, self._sizes, by_first=config.client.renumbers_in_heap_order
+        )
         latencies = NodeLatencies(config.availability_us)
         self._sender = self._make_sender(
             (port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes, latencies)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.clients.coordinator_connection import CoordinatorConnection
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.record_accumulator import PartitionQueue, ProducerBatch
+from cluster_model.clients.producer.record_accumulator import PartitionQueue, ProducerBatch, remove_from_heap
 from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.errors import RETRIABLE, KafkaError
 from cluster_model.protocol.group_messages import (
@@ -121,7 +121,9 @@ class ProducerSequences:
     def acked(self, line: PartitionQueue, batch: ProducerBatch, offset: int) -> None:
         """Handle the acknowledgement of a batch."""
         drained = line.drained
-        if drained and drained[0] is batch:
+        if self._client.renumbers_in_heap_order:
+            self._remove(line, batch)
+        elif drained and drained[0] is batch:
             del drained[0]
         elif batch in drained:
             drained.remove(batch)
@@ -133,6 +135,15 @@ class ProducerSequences:
                 line.last_offset = offset
         if self._keeps and not drained and line.epoch != self.epoch:
             self._begin(line)
+
+    def _remove(self, line: PartitionQueue, batch: ProducerBatch) -> None:
+        """Remove a batch that has its outcome; before KAFKA-8483 the others are kept as a heap."""
+        if batch not in line.drained:
+            return
+        if self._client.renumbers_in_heap_order:
+            remove_from_heap(line.drained, batch)
+        else:
+            line.drained.remove(batch)
 
     def may_retry(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, log_start: int) -> bool:
         """Return whether the error of an attempt allows a retry (``TransactionManager.canRetry``)."""
@@ -176,7 +187,7 @@ class ProducerSequences:
         """
         if batch not in line.drained:
             return
-        line.drained.remove(batch)
+        self._remove(line, batch)
         if not self._client.bumps_epoch:
             if error in (GAP, FORGOTTEN):
                 if batch.producer_id == self.producer_id:
@@ -735,13 +746,15 @@ class TransactionalSequences(ProducerSequences):
         if batch not in line.drained or self._manager.state is ProducerTransactionState.FATAL_ERROR:
             return
         index = line.drained.index(batch)
-        del line.drained[index]
+        self._remove(line, batch)
         if for_good:
             # Later batches take the sequences that have become free (``adjustSequencesDueToFailedBatch``).
             line.next_sequence = (line.next_sequence - batch.records) % SEQUENCES
-            for later in line.drained[index:]:
-                later.first -= batch.records
-                later.renumbered = True
+            in_heap = self._client.renumbers_in_heap_order
+            for later in line.drained if in_heap else line.drained[index:]:
+                if later.first > batch.first or not in_heap:
+                    later.first -= batch.records
+                    later.renumbered = True
         elif batch.epoch == self.epoch and batch.producer_id == self.producer_id:
             line.unresolved = max(line.unresolved, batch.first + batch.records)
             self._unresolved[line.name] = line
