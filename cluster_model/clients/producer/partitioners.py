@@ -425,14 +425,12 @@ def check_partitioner(client: ClientProfile, config: PartitionerConfig) -> None:
         raise ValueError(f"producers of Kafka {client.version} have no partitioner {name}")
 
 
-def never_returns(client: ClientProfile, config: PartitionerConfig, *, has_keys: bool) -> bool:
-    """Return whether ``send`` loops for ever at the first record: each partition has had its 0 bytes (KAFKA-14303)."""
-    return (
-        client.loops_without_batching
-        and not config.name
-        and not config.batch_bytes
-        and (config.ignore_keys or not has_keys)
-    )
+def never_returns(client: ClientProfile, config: PartitionerConfig, *, keys: int) -> bool:
+    """Return whether ``send`` loops for ever with ``batch.size`` 0: each partition has had its 0 bytes (KAFKA-14303).
+
+    ``keys`` is the number of distinct keys, 0 for records without keys.
+    """
+    return client.loops_without_batching and not config.name and (config.ignore_keys or not keys)
 
 
 def by_key(client: ClientProfile, config: PartitionerConfig) -> bool:

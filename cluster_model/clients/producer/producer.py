@@ -231,8 +231,7 @@ class Producer:
         """Size of the largest record that ``send`` accepts."""
         self._safe_memory = config.memory_bytes - max(config.batch_bytes, spec.batch * self._most)
         """Memory in use up to which the next batch fits in any case."""
-        partitioner = config.partitioner._replace(batch_bytes=config.batch_bytes)
-        self._running = not never_returns(config.client, partitioner, has_keys=spec.keys > 0)
+        self._running = not (self._single and never_returns(config.client, config.partitioner, keys=spec.keys))
         self._blocked_at = -1
         self._held = deque()
         self._serialized = self._flushed = self._owed = 0
