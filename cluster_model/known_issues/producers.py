@@ -6,6 +6,15 @@ from cluster_model.known_issues.issue import KnownIssue
 
 PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-2138",
+        "The retries of a partition are spent without their backoff while another partition is busy",
+        "delivery",
+        rule="retries_join_early",
+        needs="retries, and several partitions with the same leader",
+        seen="Records fail long before retries times retry.backoff.ms have passed.",
+        workaround="Raise retries.",
+    ),
+    KnownIssue(
         "KAFKA-2246",
         "A producer keeps sending to a broker that has given its replica away",
         "availability",
@@ -22,6 +31,15 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         needs="max.in.flight.requests.per.connection 1, and retries",
         seen="Records of a partition out of order after its leader changed.",
         workaround="None: without retries the records are lost instead.",
+    ),
+    KnownIssue(
+        "KAFKA-8483",
+        "An idempotent producer writes records in another order after its records are all deleted",
+        "order",
+        rule="renumbers_in_heap_order",
+        needs="an idempotent producer with several requests in flight, and retention or DeleteRecords",
+        seen="UNKNOWN_PRODUCER_ID and retries, and afterwards records out of order.",
+        workaround="Retain records for longer than the producer's longest pause, or set one request in flight.",
     ),
     KnownIssue(
         "KAFKA-9279",
@@ -41,6 +59,15 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         needs="records without keys, and the default partitioner",
         seen="The partitions of one broker grow fastest, and their records are late.",
         workaround="Set linger.ms, so that batches of all partitions become full; or use a partitioner of your own.",
+    ),
+    KnownIssue(
+        "KAFKA-12152",
+        "After one expired batch every record of an idempotent producer is rejected once and retried",
+        "delivery",
+        rule="keeps_sequences_in_new_epoch",
+        needs="an idempotent producer without transactions that writes to several partitions",
+        seen="OUT_OF_ORDER_SEQUENCE_NUMBER for one partition after the other, and epochs that rise without end.",
+        workaround="Restart the producer.",
     ),
     KnownIssue(
         "KAFKA-12257",
@@ -66,6 +93,15 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         since=(3, 0, 0),
         seen="Retried batches are in the log twice; enable.idempotence is true in the producer's log.",
         workaround="Set enable.idempotence=true.",
+    ),
+    KnownIssue(
+        "KAFKA-14303",
+        "A producer without batching never returns from its first send",
+        "availability",
+        rule="loops_without_batching",
+        needs="batch.size 0 and records without keys",
+        seen="A thread of the application runs in KafkaProducer.send without end, and no record is sent.",
+        workaround="Set batch.size to 1.",
     ),
     KnownIssue(
         "KAFKA-17632",

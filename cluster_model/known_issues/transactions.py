@@ -10,7 +10,7 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "A producer whose transaction timed out is not fenced, and opens a transaction that nobody ends",
         "availability",
         rule="keeps_epoch_at_timeout",
-        seen="The last stable offset of a partition stalls, and read_committed consumers receive nothing more.",
+        seen="The last stable offset of a partition no longer advances: read_committed consumers stall.",
         workaround="Raise transaction.timeout.ms above the longest pause of a producer.",
     ),
     KnownIssue(
@@ -50,6 +50,15 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         needs="transactions, and pauses of a producer of about transactional.id.expiration.ms",
         seen="UNKNOWN_PRODUCER_ID; a late batch or marker of an older epoch is accepted, and a transaction hangs.",
         workaround="Raise transactional.id.expiration.ms.",
+    ),
+    KnownIssue(
+        "KAFKA-14402",
+        "A batch that arrives after the end of its transaction opens a transaction that nobody ends",
+        "availability",
+        rule="verifies_transactions",
+        since=(0, 11),
+        seen="The last stable offset of a partition no longer advances: read_committed consumers stall.",
+        workaround="Find it with kafka-transactions.sh find-hanging and abort it, from 3.0 on.",
     ),
     KnownIssue(
         "KAFKA-16352",

@@ -13,6 +13,20 @@ UNMODELLED: Final = (
         reason="request handler threads have no buffers that another thread could use at the same time",
     ),
     UnmodelledIssue(
+        "KAFKA-9777",
+        "A transaction whose markers are all written is not completed, as two threads miss each other",
+        affected="0.11-2.5",
+        fixed="2.6.0",
+        reason="the threads of a coordinator have no locks that one of them could fail to get",
+    ),
+    UnmodelledIssue(
+        "KAFKA-14417",
+        "InitProducerId fails for good with REQUEST_TIMED_OUT while the controller allocates no producer ids",
+        affected="3.0-3.3.1",
+        fixed="3.3.2, 3.4.0",
+        reason="brokers always have producer ids: the controller's part in their allocation is left out",
+    ),
+    UnmodelledIssue(
         "KAFKA-20090",
         "A transaction that times out at the last epoch of its producer id stays open after a late abort",
         affected="4.0-4.2",

@@ -303,7 +303,9 @@ FLAGS: Final = (
         (3, 7),
     ),
     ReleaseRule(
-        "verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)
+        "verifies_transactions",
+        "leaders verify that a partition is part of the transaction (KIP-890, KAFKA-14402)",
+        (3, 6, 0),
     ),
     ReleaseRule(
         "rejects_old_epoch",
@@ -534,6 +536,12 @@ CLIENT_FLAGS: Final = (
         (0, 9),
     ),
     ReleaseRule(
+        "retries_join_early",
+        "a batch in its backoff is sent along with the batch of another partition (until KAFKA-2138)",
+        (0, 8, 2),
+        (0, 8, 2),
+    ),
+    ReleaseRule(
         "sends_past_in_flight",
         "one request in flight is one per connection, so a partition may have one on each of two (until KAFKA-3197)",
         (0, 8, 2),
@@ -597,6 +605,19 @@ CLIENT_FLAGS: Final = (
         fixes=((2, 8, 2),),
     ),
     ReleaseRule(
+        "renumbers_in_heap_order",
+        "after UNKNOWN_PRODUCER_ID the batches in flight get new sequences in the order of a heap (until KAFKA-8483)",
+        (1, 0, 0),
+        (2, 2),
+    ),
+    ReleaseRule(
+        "keeps_sequences_in_new_epoch",
+        "partitions without a batch in flight keep their sequence when an idempotent producer raises its epoch (until "
+        "KAFKA-12152)",
+        (2, 5, 0),
+        (2, 7, 0),
+    ),
+    ReleaseRule(
         "commits_without_record",
         "a transaction commits without a record that send rejected (until KAFKA-9279)",
         (0, 11),
@@ -620,6 +641,12 @@ CLIENT_FLAGS: Final = (
         "built_in_partitioner",
         "records without a key stick to one partition for batch.size bytes (KIP-794, KAFKA-10888)",
         (3, 3, 0),
+    ),
+    ReleaseRule(
+        "loops_without_batching",
+        "with batch.size 0, send of a record without a key never returns (until KAFKA-14303)",
+        (3, 3, 0),
+        (3, 3, 1),
     ),
     ReleaseRule(
         "round_robin_two_turns",
@@ -770,6 +797,7 @@ class ClientProfile:
     number: Version
     asks_api_versions: bool
     unknown_topic_is_stale: bool
+    retries_join_early: bool
     sends_past_in_flight: bool
     caps_backoff: bool
     learns_leaders: bool
@@ -786,6 +814,8 @@ class ClientProfile:
     aborts_when_fenced: bool
     misses_recreated_topics: bool
     keeps_deleted_epochs: bool
+    renumbers_in_heap_order: bool
+    keeps_sequences_in_new_epoch: bool
     commits_without_record: bool
     recovers_expired_id: bool
     knows_abortable: bool
@@ -793,6 +823,7 @@ class ClientProfile:
     sticky_partitioner: bool
     round_robin_partitioner: bool
     built_in_partitioner: bool
+    loops_without_batching: bool
     round_robin_two_turns: bool
     default_partitioner: bool
     uniform_sticky_partitioner: bool

@@ -425,6 +425,14 @@ def check_partitioner(client: ClientProfile, config: PartitionerConfig) -> None:
         raise ValueError(f"producers of Kafka {client.version} have no partitioner {name}")
 
 
+def never_returns(client: ClientProfile, config: PartitionerConfig, *, keys: int) -> bool:
+    """Return whether ``send`` loops for ever with ``batch.size`` 0: each partition has had its 0 bytes (KAFKA-14303).
+
+    ``keys`` is the number of distinct keys, 0 for records without keys.
+    """
+    return client.loops_without_batching and not config.name and (config.ignore_keys or not keys)
+
+
 def by_key(client: ClientProfile, config: PartitionerConfig) -> bool:
     """Return whether the configured partitioner of that release uses the hash of a record's key."""
     name = config.name

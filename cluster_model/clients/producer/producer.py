@@ -15,7 +15,7 @@ from typing import Any, Final
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.partition_selector import PartitionSelector
-from cluster_model.clients.producer.partitioners import NodeLatencies
+from cluster_model.clients.producer.partitioners import NodeLatencies, never_returns
 from cluster_model.clients.producer.record_accumulator import RecordAccumulator
 from cluster_model.clients.producer.sender import CALLBACKS, DeliveryStats, DeliveryStatsWithCallbacks, IoThread, Sender
 from cluster_model.clients.workload import LARGEST, every, pacing_of, sizes_of
@@ -210,7 +210,9 @@ class Producer:
         self._io = IoThread(port, spec.callback_us) if spec.callback_us else None
         """None: callbacks take no time."""
         self._books = self._make_books(emit)
-        self._accumulator = RecordAccumulator(config.batch_bytes, self._sizes)
+        self._accumulator = RecordAccumulator(
+            config.batch_bytes, self._sizes, by_first=config.client.renumbers_in_heap_order
+        )
         latencies = NodeLatencies(config.availability_us)
         self._sender = self._make_sender(
             (port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes, latencies)
@@ -229,7 +231,7 @@ class Producer:
         """Size of the largest record that ``send`` accepts."""
         self._safe_memory = config.memory_bytes - max(config.batch_bytes, spec.batch * self._most)
         """Memory in use up to which the next batch fits in any case."""
-        self._running = True
+        self._running = not (self._single and never_returns(config.client, config.partitioner, keys=spec.keys))
         self._blocked_at = -1
         self._held = deque()
         self._serialized = self._flushed = self._owed = 0

@@ -111,6 +111,38 @@ class ProducerBatch:
         return batch
 
 
+def remove_from_heap(heap: list[ProducerBatch], batch: ProducerBatch) -> None:
+    """Remove a batch from a heap by sequence, moving the others exactly as ``java.util.PriorityQueue.remove`` does."""
+    index = heap.index(batch)
+    moved = heap.pop()
+    if index == len(heap):
+        return
+    place = index
+    while place < len(heap) // 2:
+        child = 2 * place + 1
+        if child + 1 < len(heap) and heap[child].first > heap[child + 1].first:
+            child += 1
+        if moved.first <= heap[child].first:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = moved
+    while place == index and index and heap[(index - 1) // 2].first > moved.first:
+        parent = (index - 1) // 2
+        heap[index], heap[parent] = heap[parent], moved
+        place = index = parent
+
+
+def add_to_heap(heap: list[ProducerBatch], batch: ProducerBatch) -> None:
+    """Add a batch to a heap by sequence as ``java.util.PriorityQueue.offer`` does."""
+    heap.append(batch)
+    place = len(heap) - 1
+    while place and heap[(place - 1) // 2].first > batch.first:
+        parent = (place - 1) // 2
+        heap[place], heap[parent] = heap[parent], batch
+        place = parent
+
+
 class PartitionQueue:
     """Queue of one partition's batches, with its record numbers and idempotent sequence."""
 
@@ -164,9 +196,9 @@ class RecordAccumulator:
     of partitions.
     """
 
-    __slots__ = ("_batch_bytes", "_sizes", "busy", "incomplete", "queues", "used", "waiting")
+    __slots__ = ("_batch_bytes", "_by_first", "_sizes", "busy", "incomplete", "queues", "used", "waiting")
 
-    def __init__(self, batch_bytes: int = 16_384, sizes: RecordSizes | None = None) -> None:
+    def __init__(self, batch_bytes: int = 16_384, sizes: RecordSizes | None = None, *, by_first: bool = False) -> None:
         """Make it empty; ``sizes`` are the record sizes, 200 bytes by default."""
         self.queues: dict[str, PartitionQueue] = {}
         self.busy: dict[str, PartitionQueue] = {}
@@ -177,6 +209,8 @@ class RecordAccumulator:
         self.used = 0
         """Memory in use by them, in bytes."""
         self._batch_bytes = batch_bytes
+        self._by_first = by_first
+        """Whether the new sequences of batches may have another order than their records (KAFKA-8483)."""
         self._sizes = ConstantSize(200) if sizes is None else sizes
 
     def queue(self, partition: str) -> PartitionQueue:
@@ -270,16 +304,23 @@ class RecordAccumulator:
         waiting = line.waiting
         place = 0
         if batch.producer_id >= 0:
-            while place < len(waiting) and waiting[place].producer_id >= 0 and waiting[place].sequence < batch.sequence:
+            while place < len(waiting) and waiting[place].producer_id >= 0 and self._precedes(waiting[place], batch):
                 place += 1
         waiting.insert(place, batch)
         self.busy[line.name] = line
         self.waiting += 1
 
+    def _precedes(self, batch: ProducerBatch, other: ProducerBatch) -> bool:
+        return batch.first < other.first if self._by_first else batch.sequence < other.sequence
+
     def replace(self, batch: ProducerBatch, pieces: list[ProducerBatch]) -> None:
         """Replace a batch by the parts that it was split into."""
         line = self.queues[batch.partition]
-        if batch in line.drained:
+        if batch in line.drained and self._by_first:
+            remove_from_heap(line.drained, batch)
+            for piece in pieces:
+                add_to_heap(line.drained, piece)
+        elif batch in line.drained:
             place = line.drained.index(batch)
             line.drained[place : place + 1] = pieces
         self.complete(batch)
@@ -437,8 +478,13 @@ class BatchReadiness:
         return max(at, self._packed_at(batch))
 
     def ready_to_join_at(self, line: PartitionQueue) -> int:
-        """Return when the first batch may go along in the request of another one; linger does not apply then."""
+        """Return when the first batch may go along in the request of another one; linger does not apply then.
+
+        Nor does the backoff of a retry in 0.8.2 (``RecordAccumulator.drain`` before KAFKA-2138).
+        """
         head = line.waiting[0]
+        if head.attempts and self._config.client.retries_join_early:
+            return 0
         return self._backs_off_until(line, head) if head.attempts else self._packed_at(head)
 
     def _backs_off_until(self, line: PartitionQueue, batch: ProducerBatch) -> int:

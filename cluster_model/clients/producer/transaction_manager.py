@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.clients.coordinator_connection import CoordinatorConnection
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.record_accumulator import PartitionQueue, ProducerBatch
+from cluster_model.clients.producer.record_accumulator import PartitionQueue, ProducerBatch, remove_from_heap
 from cluster_model.kernel.node_context import DeadlineTimer, NodeContext
 from cluster_model.protocol.errors import RETRIABLE, KafkaError
 from cluster_model.protocol.group_messages import (
@@ -53,10 +53,12 @@ FORGOTTEN: Final = KafkaError.UNKNOWN_PRODUCER_ID
 class ProducerSequences:
     """Producer id, epoch and sequences of an idempotent producer; without idempotence it does nothing."""
 
-    __slots__ = ("_client", "_rewrite", "_unresolved", "epoch", "on", "producer_id", "unsettled")
+    __slots__ = ("_client", "_keeps", "_rewrite", "_unresolved", "epoch", "on", "producer_id", "unsettled")
 
     def __init__(self, client: ClientProfile, *, on: bool) -> None:
         self._client = client
+        self._keeps = client.keeps_sequences_in_new_epoch
+        """Whether a new epoch restarts only partitions with a batch in flight, before KAFKA-12152."""
         self.on = on
         self.producer_id = -1
         """-1: none yet, or lost."""
@@ -98,7 +100,9 @@ class ProducerSequences:
 
     def stamp(self, line: PartitionQueue, batch: ProducerBatch) -> None:
         """Set the identity and sequence of a batch at its first attempt."""
-        if line.producer_id != self.producer_id or line.epoch != self.epoch:
+        if self._keeps and line.producer_id == self.producer_id:
+            line.epoch = self.epoch
+        elif line.producer_id != self.producer_id or line.epoch != self.epoch:
             self._begin(line)
         batch.producer_id, batch.epoch, batch.first = self.producer_id, self.epoch, line.next_sequence
         line.next_sequence = (line.next_sequence + batch.records) % SEQUENCES
@@ -117,7 +121,9 @@ class ProducerSequences:
     def acked(self, line: PartitionQueue, batch: ProducerBatch, offset: int) -> None:
         """Handle the acknowledgement of a batch."""
         drained = line.drained
-        if drained and drained[0] is batch:
+        if self._client.renumbers_in_heap_order:
+            self._remove(line, batch)
+        elif drained and drained[0] is batch:
             del drained[0]
         elif batch in drained:
             drained.remove(batch)
@@ -127,6 +133,17 @@ class ProducerSequences:
                 line.last_acked = last
             if offset > line.last_offset:
                 line.last_offset = offset
+        if self._keeps and not drained and line.epoch != self.epoch:
+            self._begin(line)
+
+    def _remove(self, line: PartitionQueue, batch: ProducerBatch) -> None:
+        """Remove a batch that has its outcome; before KAFKA-8483 the others are kept as a heap."""
+        if batch not in line.drained:
+            return
+        if self._client.renumbers_in_heap_order:
+            remove_from_heap(line.drained, batch)
+        else:
+            line.drained.remove(batch)
 
     def may_retry(self, line: PartitionQueue, batch: ProducerBatch, error: KafkaError, log_start: int) -> bool:
         """Return whether the error of an attempt allows a retry (``TransactionManager.canRetry``)."""
@@ -170,7 +187,7 @@ class ProducerSequences:
         """
         if batch not in line.drained:
             return
-        line.drained.remove(batch)
+        self._remove(line, batch)
         if not self._client.bumps_epoch:
             if error in (GAP, FORGOTTEN):
                 if batch.producer_id == self.producer_id:
@@ -694,6 +711,7 @@ class TransactionalSequences(ProducerSequences):
     def __init__(self, client: ClientProfile, manager: TransactionManager) -> None:
         super().__init__(client, on=True)
         self._manager = manager
+        self._keeps = False  # InitProducerId restarts the sequences of all partitions
 
     def allows(self, line: PartitionQueue, head: ProducerBatch) -> bool:
         """Require too that no request is in flight and the transaction has the partition.
@@ -728,13 +746,15 @@ class TransactionalSequences(ProducerSequences):
         if batch not in line.drained or self._manager.state is ProducerTransactionState.FATAL_ERROR:
             return
         index = line.drained.index(batch)
-        del line.drained[index]
+        self._remove(line, batch)
         if for_good:
             # Later batches take the sequences that have become free (``adjustSequencesDueToFailedBatch``).
             line.next_sequence = (line.next_sequence - batch.records) % SEQUENCES
-            for later in line.drained[index:]:
-                later.first -= batch.records
-                later.renumbered = True
+            in_heap = self._client.renumbers_in_heap_order
+            for later in line.drained if in_heap else line.drained[index:]:
+                if later.first > batch.first or not in_heap:
+                    later.first -= batch.records
+                    later.renumbered = True
         elif batch.epoch == self.epoch and batch.producer_id == self.producer_id:
             line.unresolved = max(line.unresolved, batch.first + batch.records)
             self._unresolved[line.name] = line

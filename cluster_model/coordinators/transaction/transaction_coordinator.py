@@ -60,6 +60,9 @@ from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS, coordinator_p
 # Settings of a transaction coordinator in model units (``TransactionStateManagerConfig``).
 
 
+VERIFICATION: Final = "transaction.partition.verification.enable"
+
+
 @dataclass(frozen=True, slots=True)
 class TransactionConfig:
     """Settings of a transaction coordinator, with Kafka's defaults."""
@@ -76,13 +79,14 @@ class TransactionConfig:
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "TransactionConfig":
         """Return the settings of a profile; ``config`` overrides them by Kafka's names."""
         own = EffectiveConfig("broker", profile.number, config)
+        can_be_off = own.exists(VERIFICATION)
         return TransactionConfig(
             max_timeout_us=own.us("transaction.max.timeout.ms"),
             expiration_us=own.us("transactional.id.expiration.ms"),
             abort_check_us=own.us("transaction.abort.timed.out.transaction.cleanup.interval.ms"),
             remove_check_us=own.us("transaction.remove.expired.transaction.cleanup.interval.ms"),
             request_timeout_us=own.us("request.timeout.ms"),
-            verifies=profile.verifies_transactions and own.boolean("transaction.partition.verification.enable"),
+            verifies=profile.verifies_transactions and (own.boolean(VERIFICATION) or not can_be_off),
         )
 
 

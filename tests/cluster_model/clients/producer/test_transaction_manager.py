@@ -4,6 +4,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.clients.producer.config import ProducerConfig
+from cluster_model.clients.producer.record_accumulator import ProducerBatch, add_to_heap, remove_from_heap
 from cluster_model.clients.producer.transaction_manager import (
     ADD,
     COMMIT,
@@ -473,3 +474,32 @@ def test_client_and_cluster_agree_on_the_older_ones_rules(
     config = ProducerConfig.of(profile, given)
     assert config.client == ClientProfile.of(client or kafka)
     assert transaction_rules(profile, config) == TransactionRules(*expected, config.client.recovers_expired_id)
+
+
+# --- batches in flight as a heap --------------------------------------------------------------------------------------
+
+
+def test_batches_in_flight_are_in_the_order_of_javas_priority_queue() -> None:
+    """KAFKA-8483: the order of iteration, in which they get new sequences, is that of the array."""
+    heap: list[ProducerBatch] = []
+    batches = [ProducerBatch("t-0", number, 1, 0) for number in range(5)]
+    for batch in batches:
+        batch.first = batch.sequence
+        add_to_heap(heap, batch)
+    orders = []
+    for batch in batches[:3]:
+        remove_from_heap(heap, batch)
+        orders.append([each.first for each in heap])
+    assert orders == [[1, 3, 2, 4], [2, 3, 4], [3, 4]]
+
+
+def test_a_heap_stays_one_whatever_is_removed() -> None:
+    for removed in range(7):
+        heap: list[ProducerBatch] = []
+        for number in (4, 1, 6, 0, 5, 2, 3):
+            batch = ProducerBatch("t-0", number, 1, 0)
+            batch.first = number
+            add_to_heap(heap, batch)
+        remove_from_heap(heap, next(each for each in heap if each.first == removed))
+        assert sorted(each.first for each in heap) == [number for number in range(7) if number != removed]
+        assert all(heap[(place - 1) // 2].first < heap[place].first for place in range(1, len(heap)))
