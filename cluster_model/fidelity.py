@@ -305,7 +305,15 @@ AREAS: Final = (
             "controller/rules/test_rules_moves.py",
             "protocol/test_config.py",
         ),
-        ("dynamic_config", "loses_units", "topic_ids", "bounds_operations", "keeps_freed_names", "refuses_collisions"),
+        (
+            "dynamic_config",
+            "keeps_deleted_units",
+            "loses_units",
+            "topic_ids",
+            "bounds_operations",
+            "keeps_freed_names",
+            "refuses_collisions",
+        ),
         left_out=(
             "ACLs, user quotas, moves between log directories.",
             "Kafka configuration other than what `floodmark configs` lists.",

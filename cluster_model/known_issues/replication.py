@@ -55,4 +55,14 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "logged; a comparison of the replicas with kafka-replica-verification.sh shows it.",
         workaround="Use acks=all with min.insync.replicas of 2 or more, and let leaders stay for some seconds.",
     ),
+    KnownIssue(
+        "KAFKA-4384",
+        "One corrupt batch stops a fetcher thread, and with it replication of all partitions that it fetches",
+        "durability",
+        rule="refetches_corrupt",
+        since=(0, 8, 2),
+        seen="Many partitions with the same leader are under-replicated at once, and stay so until the follower "
+        "restarts; its log has an unexpected exception of ReplicaFetcherThread.",
+        workaround="Restart the follower; set num.replica.fetchers higher, so that a thread has fewer partitions.",
+    ),
 )

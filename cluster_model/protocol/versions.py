@@ -125,7 +125,9 @@ FLAGS: Final = (
         "delete.retention.ms of a tombstone counts from the first cleaning that kept it (KIP-534)",
         (3, 1, 0),
     ),
-    ReleaseRule("check_quorum", "a KRaft leader without fetches from a majority of the quorum resigns", (3, 7, 0)),
+    ReleaseRule(
+        "check_quorum", "a KRaft leader without fetches from a majority of the quorum resigns (KAFKA-15489)", (3, 7, 0)
+    ),
     ReleaseRule("pre_vote", "a KRaft voter requests pre-votes before it raises the epoch (KIP-996)", (4, 0, 0)),
     ReleaseRule(
         "quorum_hw_push", "a quorum leader completes delayed fetches as its high watermark rises (KIP-1166)", (4, 1, 0)
@@ -159,6 +161,12 @@ FLAGS: Final = (
         (1, 1, 0),
     ),
     ReleaseRule("dynamic_config", "some broker settings may change while the broker runs (KIP-226)", (1, 1, 0)),
+    ReleaseRule(
+        "keeps_deleted_units",
+        "a deleted dynamic configuration such as log.retention.ms stays in effect (until KAFKA-10268)",
+        (1, 1, 0),
+        (2, 5),
+    ),
     ReleaseRule(
         "loses_units",
         "a dynamic change of a configuration of logs removes retention and roll times in coarser units (until "
@@ -318,6 +326,7 @@ FLAGS: Final = (
         "refetches_corrupt",
         "a fetcher refetches a batch with a wrong checksum, and its thread does not exit (KAFKA-4384)",
         (0, 10, 2),
+        backports=((0, 10, 1, 1),),
     ),
     ReleaseRule(
         "restarts_by_epoch",
@@ -717,6 +726,7 @@ class Profile:
     heartbeat_backoff_halved: bool
     quits_waiting: bool
     dynamic_config: bool
+    keeps_deleted_units: bool
     loses_units: bool
     topic_ids: bool
     refuses_collisions: bool

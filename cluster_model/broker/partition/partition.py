@@ -229,7 +229,7 @@ class FollowerState:
     def _corrupt(self, now: int, offset: int) -> FetcherAction:
         """Reject a response with a bad checksum: nothing is appended (``UnifiedLog.analyzeAndValidateRecords``).
 
-        It is fetched again, forever. Before KAFKA-4384 (0.10.2) the thread had advanced to the next offset already,
+        It is fetched again, forever. Before KAFKA-4384 (0.10.1.1) the thread had advanced to the next offset already,
         which is not the log's end, and that ended the thread.
         """
         replica = self.replica
