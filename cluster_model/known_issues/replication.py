@@ -65,4 +65,14 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "restarts; its log has an unexpected exception of ReplicaFetcherThread.",
         workaround="Restart the follower; set num.replica.fetchers higher, so that a thread has fewer partitions.",
     ),
+    KnownIssue(
+        "KAFKA-6051",
+        "A fetcher thread without partitions waits for its last response, and delays fetching from that broker again",
+        "availability",
+        rule="quits_waiting",
+        since=(0, 9),
+        seen="After a broker failure and a leader election some seconds later, producers with acks=all get no "
+        "acknowledgement for up to 30 s, though all brokers are up.",
+        workaround="Lower replica.socket.timeout.ms; run preferred elections a minute after a failure, not at once.",
+    ),
 )
