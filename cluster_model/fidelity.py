@@ -171,6 +171,7 @@ AREAS: Final = (
             "epoch_on_elect",
             "kip_279",
             "kip_320",
+            "applies_old_responses",
             "session_epochs",
             "diverging_fetch",
             "restarts_by_epoch",

@@ -75,4 +75,13 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "acknowledgement for up to 30 s, though all brokers are up.",
         workaround="Lower replica.socket.timeout.ms; run preferred elections a minute after a failure, not at once.",
     ),
+    KnownIssue(
+        "KAFKA-7786",
+        "A late FENCED_LEADER_EPOCH of the former leader epoch ends replication of a partition",
+        "availability",
+        rule="applies_old_responses",
+        seen="After two leader changes in quick succession a follower does not fetch a partition any more, and leaves "
+        "the ISR until the next leader change; its log says that it awaits the new LeaderAndIsr state.",
+        workaround="Run a preferred election or restart the follower: a new leader epoch starts fetching again.",
+    ),
 )

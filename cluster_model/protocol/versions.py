@@ -64,6 +64,12 @@ FLAGS: Final = (
     ),
     ReleaseRule("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
     ReleaseRule(
+        "applies_old_responses",
+        "a response about an older leader epoch counts for the current one (until KAFKA-7786)",
+        (2, 1, 0),
+        (2, 1, 0),
+    ),
+    ReleaseRule(
         "session_epochs", "fetch sessions keep the leader epoch of a partition, and are fenced (KAFKA-9338)", (2, 5, 0)
     ),
     ReleaseRule(
@@ -696,6 +702,7 @@ class Profile:
     fetch_sessions: bool
     kip_279: bool
     kip_320: bool
+    applies_old_responses: bool
     session_epochs: bool
     bounce_detected: bool
     leo_is_in_sync: bool

@@ -163,8 +163,10 @@ class FollowerState:
         replica = self.replica
         if not self.truncating or answer.requested_epoch != replica.log.epochs.latest:
             return FetcherAction.IGNORED
-        if self._requested_in != self._current_epoch():
-            return FetcherAction.CONTINUE  # KIP-320: a response for an older epoch; the request is sent again
+        if self._requested_in != self._current_epoch() and not replica.profile.applies_old_responses:
+            # A response for an older epoch, after which the request is sent again. 2.1.0 takes it for one of the new
+            # epoch, and if it is FENCED_LEADER_EPOCH, fetching of the partition ends (KAFKA-7786).
+            return FetcherAction.CONTINUE
         if answer.error:
             return self._error(KafkaError(answer.error))
         epoch = answer.epoch if replica.profile.kip_279 else UNDEFINED
