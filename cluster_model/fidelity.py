@@ -188,7 +188,14 @@ AREAS: Final = (
             "broker/fetch/test_fetch_from_follower.py",
             "tests/faults/test_corrupt_batch.py::test_before_0_10_2_a_corrupt_batch_ends_the_fetcher_thread",
         ),
-        ("throttles", "fetch_sessions", "quits_waiting", "reads_from_followers", "refetches_corrupt"),
+        (
+            "throttles",
+            "fetch_sessions",
+            "quits_waiting",
+            "reads_from_followers",
+            "completes_follower_reads",
+            "refetches_corrupt",
+        ),
         left_out=(
             "Client quotas and request quotas (KIP-13, KIP-124).",
             "Fetch session ids count up instead of being random; the session cache is not sharded (3.9).",

@@ -84,4 +84,14 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "the ISR until the next leader change; its log says that it awaits the new LeaderAndIsr state.",
         workaround="Run a preferred election or restart the follower: a new leader epoch starts fetching again.",
     ),
+    KnownIssue(
+        "KAFKA-14334",
+        "Consumers that read from a follower get new records only after fetch.max.wait.ms",
+        "delivery",
+        rule="completes_follower_reads",
+        since=(2, 4),
+        needs="replica.selector.class RackAwareReplicaSelector, and client.rack at consumers",
+        seen="End-to-end latency is up to 500 ms for consumers that read from a follower, and some ms for others.",
+        workaround="Lower fetch.max.wait.ms of these consumers.",
+    ),
 )

@@ -79,6 +79,12 @@ FLAGS: Final = (
     ReleaseRule("hw_push", "a follower's delayed fetch is completed when the HW moves", (2, 4, 0), (2, 5)),
     ReleaseRule("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
     ReleaseRule(
+        "completes_follower_reads",
+        "a follower completes consumers' delayed fetches as its HW rises (KAFKA-14334)",
+        (3, 4, 0),
+        backports=((3, 3, 2),),
+    ),
+    ReleaseRule(
         "diverging_fetch",
         "Fetch carries the last fetched epoch, and the response reports a divergence (KIP-595)",
         (2, 7, 0),
@@ -708,6 +714,7 @@ class Profile:
     leo_is_in_sync: bool
     hw_push: bool
     reads_from_followers: bool
+    completes_follower_reads: bool
     diverging_fetch: bool
     alter_partition: bool
     recovery_state: bool

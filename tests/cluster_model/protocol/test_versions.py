@@ -58,6 +58,7 @@ HISTORY = [
     ("leo_is_in_sync", "2.4", LAST),
     ("hw_push", "2.4", "2.5"),
     ("reads_from_followers", "2.4", LAST),
+    ("completes_follower_reads", "3.3", LAST),
     ("diverging_fetch", "2.7", LAST),
     ("alter_partition", "2.7", LAST),
     ("topic_ids", "2.8", LAST),
