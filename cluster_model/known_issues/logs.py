@@ -35,4 +35,15 @@ LOG_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "still deleted after the short time that it had.",
         workaround="Set the former value in place of deleting it, or restart the brokers.",
     ),
+    KnownIssue(
+        "KAFKA-1755",
+        "A record without a key in a compacted topic ends the log cleaner of the broker",
+        "availability",
+        rule="compaction_needs_keys",
+        since=(0, 8, 2),
+        needs="log.cleaner.enable true",
+        seen="Compacted topics, __consumer_offsets among them, grow until the disk is full; the log of the cleaner has "
+        "an unexpected exception.",
+        workaround="Send records with keys only to compacted topics; delete the others by cleanup.policy delete.",
+    ),
 )
