@@ -47,4 +47,11 @@ UNMODELLED: Final = (
         fixed="4.2.1, 4.3.0",
         reason="controllers do not register: the voters of a quorum are fixed",
     ),
+    UnmodelledIssue(
+        "KAFKA-5413",
+        "The cleaner joins segments whose offsets are too far apart for one index, and its thread ends",
+        affected="0.9-0.10.2.1",
+        fixed="0.10.2.2, 0.11",
+        reason="offsets in an index are not relative to the segment's base, and have no limit",
+    ),
 )
