@@ -171,6 +171,7 @@ AREAS: Final = (
             "epoch_on_elect",
             "kip_279",
             "kip_320",
+            "applies_old_responses",
             "session_epochs",
             "diverging_fetch",
             "restarts_by_epoch",
@@ -193,6 +194,7 @@ AREAS: Final = (
             "quits_waiting",
             "reads_from_followers",
             "reads_lagging_followers",
+            "completes_follower_reads",
             "refetches_corrupt",
         ),
         left_out=(
@@ -313,7 +315,15 @@ AREAS: Final = (
             "controller/rules/test_rules_moves.py",
             "protocol/test_config.py",
         ),
-        ("dynamic_config", "loses_units", "topic_ids", "bounds_operations", "keeps_freed_names", "refuses_collisions"),
+        (
+            "dynamic_config",
+            "keeps_deleted_units",
+            "loses_units",
+            "topic_ids",
+            "bounds_operations",
+            "keeps_freed_names",
+            "refuses_collisions",
+        ),
         left_out=(
             "ACLs, user quotas, moves between log directories.",
             "Kafka configuration other than what `floodmark configs` lists.",

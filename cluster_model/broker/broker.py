@@ -411,8 +411,9 @@ class Broker:
             self._complete_consumer_fetches(response)
 
     def _complete_consumer_fetches(self, response: FetchResponse | None) -> None:
-        if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
-            # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
+        if response is not None and self._profile.completes_follower_reads and self.purgatory.readers:
+            # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW. From 2.4 to 3.3.1
+            # they waited for fetch.max.wait.ms (KAFKA-14334).
             for data in response.partitions:
                 if self.purgatory.readers.get(data.partition) and data.partition in self.replicas:
                     self._service.answer_waiting(self.replicas[data.partition])

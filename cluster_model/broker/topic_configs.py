@@ -20,7 +20,7 @@ def topic_of(partition: str) -> str:
 class TopicConfigs:
     """Configuration of all topics; a topic without overrides has the broker's configuration."""
 
-    __slots__ = ("_broker", "_known", "_profile", "_static", "_topics", "_units_lost", "_writeback_us")
+    __slots__ = ("_broker", "_known", "_profile", "_static", "_topics", "_undeleted", "_units_lost", "_writeback_us")
 
     def __init__(self, profile: Profile, broker: Overrides, writeback_us: int) -> None:
         """Start with the static configuration of the brokers."""
@@ -32,6 +32,8 @@ class TopicConfigs:
         self._writeback_us = writeback_us
         self._known: dict[str, TopicConfig] = {}
         """Cached results of :meth:`of`."""
+        self._undeleted: dict[str, ConfigValue] = {}
+        """Deleted dynamic configurations that the logs still have (KAFKA-10268)."""
         self._units_lost = False
         """Whether configurations in coarser units, such as ``log.retention.hours``, are lost (KAFKA-17584)."""
 
@@ -48,9 +50,10 @@ class TopicConfigs:
         """Return the broker configuration that topics without overrides have (``LogManager.currentDefaultConfig``).
 
         From 2.6 to 3.8.0 a dynamic change of any configuration of logs removed those that are not given in their
-        finest unit, so that the defaults of topics take their place (``DynamicLogConfig.reconfigure``).
+        finest unit, so that the defaults of topics take their place (``DynamicLogConfig.reconfigure``). Up to 2.5
+        a deleted dynamic configuration without a static value kept the deleted one.
         """
-        broker = self.broker
+        broker = {**self._undeleted, **self.broker}
         return {**UNIT_DEFAULTS, **broker} if self._units_lost else broker
 
     def restarted(self) -> bool:
@@ -58,8 +61,9 @@ class TopicConfigs:
 
         In KRaft mode a starting broker applies its dynamic configuration as a change.
         """
-        before = self._units_lost
-        self._units_lost = before and self._profile.kraft and not LOG_CONFIGS.isdisjoint(self._broker)
+        before = self._units_lost or bool(self._undeleted)
+        self._undeleted = {}
+        self._units_lost = self._units_lost and self._profile.kraft and not LOG_CONFIGS.isdisjoint(self._broker)
         self._known.clear()
         return before and not self._units_lost
 
@@ -106,6 +110,9 @@ class TopicConfigs:
         if self._profile.loses_units:
             changed = {name for name, _value in self._broker.items() ^ overrides.items()}
             self._units_lost = self._units_lost or not LOG_CONFIGS.isdisjoint(changed)
+        if self._profile.keeps_deleted_units:
+            deleted = {name: value for name, value in self._broker.items() if name not in overrides}
+            self._undeleted.update((name, value) for name, value in deleted.items() if name in UNIT_DEFAULTS)
         self._broker = dict(overrides)
         self._known.clear()
 
@@ -117,11 +124,12 @@ class TopicConfigs:
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
         topics = tuple([(topic, tuple(overrides.items())) for topic, overrides in self._topics.items()])
-        return (tuple(self._broker.items()), topics, self._units_lost)
+        return (tuple(self._broker.items()), topics, self._units_lost, tuple(self._undeleted.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        broker, topics, self._units_lost = saved
+        broker, topics, self._units_lost, undeleted = saved
+        self._undeleted = dict(undeleted)
         self._broker = dict(broker)
         self._topics = {topic: dict(overrides) for topic, overrides in topics}
         self._known.clear()

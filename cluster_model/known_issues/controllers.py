@@ -79,4 +79,15 @@ CONTROLLER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "FENCED_LEADER_EPOCH until they have new metadata.",
         workaround="Raise replica.lag.time.max.ms so that followers leave the ISR less often.",
     ),
+    KnownIssue(
+        "KAFKA-15489",
+        "A KRaft leader that the other voters cannot reach stays active, and brokers stay with it",
+        "availability",
+        rule="check_quorum",
+        since=(3, 3),
+        mode="kraft",
+        seen="Two controllers are active after a network partition. Brokers that reach only the old one get no "
+        "response to heartbeats, and the new one fences them.",
+        workaround="Restart the old controller, which then finds the new one.",
+    ),
 )

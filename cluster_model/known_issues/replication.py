@@ -55,4 +55,43 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "logged; a comparison of the replicas with kafka-replica-verification.sh shows it.",
         workaround="Use acks=all with min.insync.replicas of 2 or more, and let leaders stay for some seconds.",
     ),
+    KnownIssue(
+        "KAFKA-4384",
+        "One corrupt batch stops a fetcher thread, and with it replication of all partitions that it fetches",
+        "durability",
+        rule="refetches_corrupt",
+        since=(0, 8, 2),
+        seen="Many partitions with the same leader are under-replicated at once, and stay so until the follower "
+        "restarts; its log has an unexpected exception of ReplicaFetcherThread.",
+        workaround="Restart the follower; set num.replica.fetchers higher, so that a thread has fewer partitions.",
+    ),
+    KnownIssue(
+        "KAFKA-6051",
+        "A fetcher thread without partitions waits for its last response, and delays fetching from that broker again",
+        "availability",
+        rule="quits_waiting",
+        since=(0, 9),
+        seen="After a broker failure and a leader election some seconds later, producers with acks=all get no "
+        "acknowledgement for up to 30 s, though all brokers are up.",
+        workaround="Lower replica.socket.timeout.ms; run preferred elections a minute after a failure, not at once.",
+    ),
+    KnownIssue(
+        "KAFKA-7786",
+        "A late FENCED_LEADER_EPOCH of the former leader epoch ends replication of a partition",
+        "availability",
+        rule="applies_old_responses",
+        seen="After two leader changes in quick succession a follower does not fetch a partition any more, and leaves "
+        "the ISR until the next leader change; its log says that it awaits the new LeaderAndIsr state.",
+        workaround="Run a preferred election or restart the follower: a new leader epoch starts fetching again.",
+    ),
+    KnownIssue(
+        "KAFKA-14334",
+        "Consumers that read from a follower get new records only after fetch.max.wait.ms",
+        "delivery",
+        rule="completes_follower_reads",
+        since=(2, 4),
+        needs="replica.selector.class RackAwareReplicaSelector, and client.rack at consumers",
+        seen="End-to-end latency is up to 500 ms for consumers that read from a follower, and some ms for others.",
+        workaround="Lower fetch.max.wait.ms of these consumers.",
+    ),
 )

@@ -202,6 +202,17 @@ def _offset_map(log: ReplicaLog, work: LogToClean, room: int) -> tuple[dict[Key,
     return newest, work.first_uncleanable
 
 
+def lacks_keys(log: ReplicaLog, end: int) -> bool:
+    """Return whether any record below ``end`` has no key (``Cleaner.buildOffsetMapForSegment`` requires one)."""
+    models = log.epoch_branches.keys
+    return any(
+        key is None
+        for batch, parts in _records(log, log.log_start, end)
+        for low, high in parts
+        for key in keys_of(models, batch).keys[low - batch.base : high - batch.base]
+    )
+
+
 class _Sweep:
     """Scan of the old segments that collects what to drop (``Cleaner.cleanSegments``)."""
 

@@ -84,6 +84,8 @@ class FollowerRequests:
             self._outdated[key] = None
         if self._answers.pop(key, None) is not None:
             self._failed[key] = KafkaError.INVALID_REQUEST
+        if replica.profile.applies_old_responses and replica.following is not None:
+            return  # The fetcher thread is the same and still waits for the response (KAFKA-7786).
         request, response = self._epoch_requests.pop(key, None), self._epoch_answers.pop(key, None)
         if request is not None or response is not None:
             self._failed_epoch_requests[key] = KafkaError.INVALID_REQUEST
@@ -333,7 +335,8 @@ class FollowerRequests:
     def apply_epoch(self, replica: Replica) -> KafkaError:
         """Deliver that response to the follower."""
         answer = self._epoch_answers.pop(self._key(replica))
-        assert replica.following is not None  # A new role drops responses in flight.
+        if replica.following is None:
+            return KafkaError.INVALID_REQUEST
         replica.following.apply_epoch_end(NOW, answer)
         return KafkaError.NONE
 

@@ -72,6 +72,12 @@ FLAGS: Final = (
     ),
     ReleaseRule("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
     ReleaseRule(
+        "applies_old_responses",
+        "a response about an older leader epoch counts for the current one (until KAFKA-7786)",
+        (2, 1, 0),
+        (2, 1, 0),
+    ),
+    ReleaseRule(
         "session_epochs", "fetch sessions keep the leader epoch of a partition, and are fenced (KAFKA-9338)", (2, 5, 0)
     ),
     ReleaseRule(
@@ -85,6 +91,12 @@ FLAGS: Final = (
         "consumers are sent to followers in their rack also outside the ISR (until KAFKA-14372)",
         (2, 4, 0),
         (3, 3, 1),
+    ),
+    ReleaseRule(
+        "completes_follower_reads",
+        "a follower completes consumers' delayed fetches as its HW rises (KAFKA-14334)",
+        (3, 4, 0),
+        backports=((3, 3, 2),),
     ),
     ReleaseRule(
         "diverging_fetch",
@@ -139,7 +151,9 @@ FLAGS: Final = (
         "delete.retention.ms of a tombstone counts from the first cleaning that kept it (KIP-534)",
         (3, 1, 0),
     ),
-    ReleaseRule("check_quorum", "a KRaft leader without fetches from a majority of the quorum resigns", (3, 7, 0)),
+    ReleaseRule(
+        "check_quorum", "a KRaft leader without fetches from a majority of the quorum resigns (KAFKA-15489)", (3, 7, 0)
+    ),
     ReleaseRule("pre_vote", "a KRaft voter requests pre-votes before it raises the epoch (KIP-996)", (4, 0, 0)),
     ReleaseRule(
         "quorum_hw_push", "a quorum leader completes delayed fetches as its high watermark rises (KIP-1166)", (4, 1, 0)
@@ -173,6 +187,12 @@ FLAGS: Final = (
         (1, 1, 0),
     ),
     ReleaseRule("dynamic_config", "some broker settings may change while the broker runs (KIP-226)", (1, 1, 0)),
+    ReleaseRule(
+        "keeps_deleted_units",
+        "a deleted dynamic configuration such as log.retention.ms stays in effect (until KAFKA-10268)",
+        (1, 1, 0),
+        (2, 5),
+    ),
     ReleaseRule(
         "loses_units",
         "a dynamic change of a configuration of logs removes retention and roll times in coarser units (until "
@@ -382,6 +402,7 @@ FLAGS: Final = (
         "refetches_corrupt",
         "a fetcher refetches a batch with a wrong checksum, and its thread does not exit (KAFKA-4384)",
         (0, 10, 2),
+        backports=((0, 10, 1, 1),),
     ),
     ReleaseRule(
         "restarts_by_epoch",
@@ -881,12 +902,14 @@ class Profile:
     fetch_sessions: bool
     kip_279: bool
     kip_320: bool
+    applies_old_responses: bool
     session_epochs: bool
     bounce_detected: bool
     leo_is_in_sync: bool
     hw_push: bool
     reads_from_followers: bool
     reads_lagging_followers: bool
+    completes_follower_reads: bool
     diverging_fetch: bool
     alter_partition: bool
     recovery_state: bool
@@ -912,6 +935,7 @@ class Profile:
     heartbeat_backoff_halved: bool
     quits_waiting: bool
     dynamic_config: bool
+    keeps_deleted_units: bool
     loses_units: bool
     topic_ids: bool
     refuses_collisions: bool

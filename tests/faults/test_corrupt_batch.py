@@ -166,8 +166,8 @@ def test_it_asks_once_in_a_back_off() -> None:
     assert all(SECOND <= gap <= SECOND + 10 * MS for gap in gaps)
 
 
-def test_before_0_10_2_a_corrupt_batch_ends_the_fetcher_thread(snapshot: SnapshotAssertion) -> None:
-    told = RecordedCluster(_one_leader("0.10.1"))
+def test_before_0_10_1_1_a_corrupt_batch_ends_the_fetcher_thread(snapshot: SnapshotAssertion) -> None:
+    told = RecordedCluster(_one_leader("0.10.1.0"))
     told.run(5)
     inject(told.board, "crash", "broker(3)")
     told.run(20)
@@ -179,7 +179,7 @@ def test_before_0_10_2_a_corrupt_batch_ends_the_fetcher_thread(snapshot: Snapsho
     assert found.by == "follower"
     assert found.detail == snapshot
     assert told.cluster.query.isr("a-0") == told.cluster.query.isr("b-0") == [1, 2]
-    newer = RecordedCluster(_one_leader("0.10.2"))
+    newer = RecordedCluster(_one_leader("0.10.1.1"))
     newer.run(5)
     inject(newer.board, "crash", "broker(3)")
     newer.run(20)

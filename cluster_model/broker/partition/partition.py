@@ -163,8 +163,10 @@ class FollowerState:
         replica = self.replica
         if not self.truncating or answer.requested_epoch != replica.log.epochs.latest:
             return FetcherAction.IGNORED
-        if self._requested_in != self._current_epoch():
-            return FetcherAction.CONTINUE  # KIP-320: a response for an older epoch; the request is sent again
+        if self._requested_in != self._current_epoch() and not replica.profile.applies_old_responses:
+            # A response for an older epoch, after which the request is sent again. 2.1.0 takes it for one of the new
+            # epoch, and if it is FENCED_LEADER_EPOCH, fetching of the partition ends (KAFKA-7786).
+            return FetcherAction.CONTINUE
         if answer.error:
             return self._error(KafkaError(answer.error))
         epoch = answer.epoch if replica.profile.kip_279 else UNDEFINED
@@ -229,7 +231,7 @@ class FollowerState:
     def _corrupt(self, now: int, offset: int) -> FetcherAction:
         """Reject a response with a bad checksum: nothing is appended (``UnifiedLog.analyzeAndValidateRecords``).
 
-        It is fetched again, forever. Before KAFKA-4384 (0.10.2) the thread had advanced to the next offset already,
+        It is fetched again, forever. Before KAFKA-4384 (0.10.1.1) the thread had advanced to the next offset already,
         which is not the log's end, and that ended the thread.
         """
         replica = self.replica

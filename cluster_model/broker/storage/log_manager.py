@@ -12,7 +12,7 @@ from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.storage.disk import WriteCache
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.log.crash_recovery import reading_us, recovery_us
-from cluster_model.log.log_cleaner import to_clean
+from cluster_model.log.log_cleaner import lacks_keys, to_clean
 from cluster_model.protocol.configs import NEVER, BrokerConfig
 from cluster_model.protocol.events import BatchCorrupted, CorruptBatchFound, Event, RecoveryFinished
 from cluster_model.protocol.records import CORRUPT_BATCH, LENGTH_CORRUPT, Batch, CorruptBatchRange, with_damage
@@ -91,6 +91,8 @@ def run_cleaner(replicas: Iterable[Replica], config: BrokerConfig, now: int) -> 
             dirtiest, most, end = replica, work.dirty_ppm, work.first_uncleanable
     if dirtiest is not None and dirtiest.damages and (bad := stops_cleaner(dirtiest, end)) >= 0:
         return _failed(dirtiest, bad, config, now)
+    if dirtiest is not None and not dirtiest.profile.compaction_needs_keys and lacks_keys(dirtiest.log, end):
+        return -1  # The cleaner does not expect a record without a key, and its thread ends (KAFKA-1755).
     read = -1 if dirtiest is None else dirtiest.clean(now, config.cleaner_keys)
     for replica in compacted:
         replica.retain(now)

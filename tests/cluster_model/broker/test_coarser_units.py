@@ -34,3 +34,15 @@ def test_a_restarted_broker_reads_its_file_again(mode: str, hours: tuple[int, in
     found.reconfigure({"message.max.bytes": 900_000})
     assert found.restarted() is (mode == "zookeeper")
     assert times(found) == hours
+
+
+@pytest.mark.parametrize(("kafka", "days"), [("1.1", 1), ("2.5", 1), ("2.6", 7)])
+def test_a_deleted_dynamic_time_stays_up_to_2_5(kafka: str, days: int) -> None:
+    """KAFKA-10268: until the broker restarts."""
+    found = TopicConfigs(Profile.of(kafka), {}, 1)
+    found.reconfigure({"log.retention.ms": 86_400_000, "message.max.bytes": 900_000})
+    found.reconfigure({})
+    log = found.of("orders").log
+    assert (log.retention_us // DAY_US, log.max_message > 900_000) == (days, True)
+    assert found.restarted()
+    assert found.of("orders").log.retention_us == 7 * DAY_US
