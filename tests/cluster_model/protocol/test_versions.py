@@ -64,7 +64,7 @@ HISTORY = [
     ("leo_is_in_sync", "2.4", LAST),
     ("hw_push", "2.4", "2.5"),
     ("reads_from_followers", "2.4", LAST),
-    ("completes_follower_reads", "3.3", LAST),
+    ("completes_follower_reads", "3.4", LAST),
     ("diverging_fetch", "2.7", LAST),
     ("alter_partition", "2.7", LAST),
     ("topic_ids", "2.8", LAST),
@@ -199,6 +199,8 @@ BACKPORTS = {
     "checks_epoch_first": ("3.9.2", "4.0.2"),
     "idempotent_by_default": ("3.0.1", "3.1.1"),
     "election_jitters": ("3.9.2",),
+    "completes_follower_reads": ("3.3.2",),
+    "refetches_corrupt": ("0.10.1.1",),
 }
 """Rule → patches of older lines from which on these have it, too."""
 FIXES = {"loses_units": ("3.7.2",)}
