@@ -6,6 +6,14 @@ from cluster_model.known_issues.issue import KnownIssue
 
 GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-9752",
+        "A new member that fails after its first join keeps its group in that rebalance",
+        "stuck group",
+        rule="forgets_new_sessions",
+        seen="A new group stays in CompletingRebalance for ever, and its members wait for their assignment.",
+        workaround="Start another member, which begins a new rebalance.",
+    ),
+    KnownIssue(
         "KAFKA-9801",
         "A static member that returns between join and sync gets no partitions; with a leader nobody does",
         "stuck group",

@@ -164,6 +164,12 @@ FLAGS: Final = (
         fixes=((2, 8, 2), (3, 0, 1)),
     ),
     ReleaseRule("member_id_required", "a new member first receives an id, then joins with it (KIP-394)", (2, 2, 0)),
+    ReleaseRule(
+        "forgets_new_sessions",
+        "the session of a new member begins only with its first sync or heartbeat (until KAFKA-9752)",
+        (2, 4, 1),
+        (2, 4, 1),
+    ),
     ReleaseRule("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
     ReleaseRule(
         "forgets_static_rejoins",
@@ -757,6 +763,7 @@ class Profile:
     group_retention: bool
     expires_in_rebalance: bool
     member_id_required: bool
+    forgets_new_sessions: bool
     static_members: bool
     forgets_static_rejoins: bool
     completes_without_rejoined: bool
