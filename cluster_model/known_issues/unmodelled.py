@@ -28,6 +28,13 @@ UNMODELLED: Final = (
         "the model has none that commit in transactions",
     ),
     UnmodelledIssue(
+        "KAFKA-8069",
+        "Offsets of an older inter-broker protocol expire as soon as a coordinator has loaded them",
+        affected="2.1",
+        fixed="2.2.0",
+        reason="the inter-broker protocol is that of the release",
+    ),
+    UnmodelledIssue(
         "KAFKA-8104",
         "A consumer cannot rejoin, as its heartbeat thread cleared the generation of a join that had succeeded",
         affected="0.10.1-2.3",
@@ -40,6 +47,13 @@ UNMODELLED: Final = (
         affected="2.1-2.4.0",
         fixed="2.4.1, 2.5.0",
         reason="members have the release of the cluster, and join in two steps since 2.2",
+    ),
+    UnmodelledIssue(
+        "KAFKA-12890",
+        "A group stays in CompletingRebalance, as its leader sends heartbeats and no assignment",
+        affected="2.6.1-2.8.0",
+        fixed="2.8.1, 3.0.0",
+        reason="a consumer that cannot assign ends, and sends no more heartbeats",
     ),
     UnmodelledIssue(
         "KAFKA-13563",

@@ -153,7 +153,7 @@ FLAGS: Final = (
     ReleaseRule("delete_groups", "an administrator may delete groups (KIP-229)", (1, 1, 0)),
     ReleaseRule(
         "group_retention",
-        "offsets expire by the state of their group, not only by the age of the commit (KIP-211)",
+        "offsets expire by the state of their group, not only by the age of the commit (KIP-211, KAFKA-4682)",
         (2, 1, 0),
     ),
     ReleaseRule(
@@ -188,7 +188,10 @@ FLAGS: Final = (
         "stable_offsets", "OffsetFetch may require stable offsets: none pending in a transaction (KIP-447)", (2, 5, 0)
     ),
     ReleaseRule(
-        "sync_timeout", "members that joined and do not sync within the rebalance timeout are removed", (3, 0, 0)
+        "sync_timeout",
+        "members that joined and do not sync within the rebalance timeout are removed (KAFKA-12890)",
+        (3, 0, 0),
+        backports=((2, 8, 1),),
     ),
     ReleaseRule(
         "skip_assignment", "a returning static leader may skip the assignment (SkipAssignment, KIP-814)", (3, 2, 0)

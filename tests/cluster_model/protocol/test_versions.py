@@ -187,6 +187,7 @@ BACKPORTS = {
     "heartbeat_retry_flat": ("3.9.2", "4.0.1"),
     "checks_epoch_first": ("3.9.2", "4.0.2"),
     "idempotent_by_default": ("3.0.1", "3.1.1"),
+    "sync_timeout": ("2.8.1",),
 }
 """Rule → patches of older lines from which on these have it, too."""
 
