@@ -28,6 +28,13 @@ UNMODELLED: Final = (
         "the model has none that commit in transactions",
     ),
     UnmodelledIssue(
+        "KAFKA-5600",
+        "A coordinator loads only the offsets in the first 5 MiB of its partition, and ignores later ones",
+        affected="0.11.0.0",
+        fixed="0.11.0.1, 1.0.0",
+        reason="a coordinator reads its whole partition at once, without offsets.load.buffer.size",
+    ),
+    UnmodelledIssue(
         "KAFKA-8069",
         "Offsets of an older inter-broker protocol expire as soon as a coordinator has loaded them",
         affected="2.1",
@@ -68,6 +75,13 @@ UNMODELLED: Final = (
         affected="3.7-4.3",
         fixed="4.4.0",
         reason="a consumer's two threads never run between each other's steps",
+    ),
+    UnmodelledIssue(
+        "KAFKA-16371",
+        "Offsets of a commit whose metadata was too large stay pending for ever",
+        affected="0.11-3.7.0",
+        fixed="3.7.1, 3.8.0",
+        reason="commits have no metadata",
     ),
     UnmodelledIssue(
         "KAFKA-19242",

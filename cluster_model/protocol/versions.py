@@ -359,7 +359,7 @@ FLAGS: Final = (
     ReleaseRule(
         "keeps_extra_partition",
         "consumer protocol: the uniform assignor leaves a surplus partition with its owner (KAFKA-18688)",
-        (4, 0, 0),
+        (4, 0, 1),
     ),
     ReleaseRule(
         "uniform_by_member",

@@ -85,7 +85,7 @@ HISTORY = [
     ("first_assignment_epoch", "4.3", LAST),
     ("assigns_by_new_assignor", "4.4", LAST),
     ("empty_group_epoch", "4.4", LAST),
-    ("keeps_extra_partition", "4.0", LAST),
+    ("keeps_extra_partition", "4.0.1", LAST),
     ("uniform_by_member", "3.8", LAST),
     ("uniform_by_topic", "4.0", LAST),
     ("contiguous_ranges", "3.9", LAST),
