@@ -355,8 +355,6 @@ AREAS: Final = (
         (
             "leader_hints",
             "learns_leaders",
-            "ignores_topic_ids",
-            "remembers_epochs",
             "skips_backoff",
             "fails_oldest_first",
             "unknown_topic_is_stale",

@@ -6,7 +6,6 @@ from typing import Any
 from cluster_model.connections.network_client import NetworkClient
 from cluster_model.kernel.node_context import DeadlineTimer
 from cluster_model.protocol.messages import NO_LEADER, MetadataRequest, MetadataResponse, PartitionState
-from cluster_model.protocol.versions import ClientProfile
 
 # Stale metadata: every response to the client's metadata requests shows an earlier state.
 #
@@ -73,9 +72,8 @@ class Metadata:
     """Metadata cache of one client, refreshed on request, after errors and by age, one request at a time."""
 
     __slots__ = (
-        "_age_us", "_backoff_us", "_brokers", "_busy", "_correlation", "_due_at", "_epochs", "_ignores_ids",
-        "_last_states", "_node", "_online", "_port", "_remembers", "_requested_at", "_timeout_us", "_timer", "_turn",
-        "old", "racks", "states", "version",
+        "_age_us", "_backoff_us", "_brokers", "_busy", "_correlation", "_due_at", "_last_states", "_node", "_online",
+        "_port", "_requested_at", "_timeout_us", "_timer", "_turn", "old", "racks", "states", "version",
     )  # fmt: skip
 
     def __init__(
@@ -87,7 +85,6 @@ class Metadata:
         backoff_us: int,
         timeout_us: int,
         busy: Callable[[int], bool],
-        client: ClientProfile,
     ) -> None:
         """Make an empty cache; ``busy`` returns whether a broker has requests in flight: it is then chosen last."""
         self.states: dict[str, PartitionState] = {}
@@ -95,10 +92,6 @@ class Metadata:
         """Raised whenever the states may have changed."""
         self._last_states: tuple[PartitionState, ...] = ()
         """States in the last response."""
-        self._ignores_ids = client.ignores_topic_ids
-        self._remembers = client.remembers_epochs
-        self._epochs: dict[str, int] = {}
-        """Partition → last seen leader epoch, also of partitions that are gone (until KAFKA-13488)."""
         self._port = port
         self._brokers = brokers
         self._age_us = age_us
@@ -232,9 +225,8 @@ class Metadata:
     def _take(self, states: tuple[PartitionState, ...]) -> None:
         """Keep the newest state of each partition: an older epoch comes from a broker that is behind (KIP-320).
 
-        Partitions missing from the response are removed. A recreated topic is recognised by its id, but not up to
-        KAFKA-12257; up to KAFKA-13488 not if it was missing. Then it has no leader while its epoch is below the last
-        one. A response equal to the last one changes nothing, even if a newer state was learned meanwhile.
+        Partitions missing from the response are removed. A recreated topic is recognised by its id. A response equal to
+        the last one changes nothing, even if a newer state was learned meanwhile.
         """
         if states == self._last_states:
             return
@@ -244,17 +236,8 @@ class Metadata:
         self.states = {}
         for state in states:
             known = before.get(state.partition)
-            if self._is_newer(state, known):
-                self.states[state.partition] = state
-                if self._remembers:
-                    self._epochs[state.partition] = state.leader_epoch
-            elif known is not None:
-                self.states[state.partition] = known
-
-    def _is_newer(self, state: PartitionState, known: PartitionState | None) -> bool:
-        if known is None:
-            return state.leader_epoch >= self._epochs.get(state.partition, -1)
-        return state.leader_epoch >= known.leader_epoch or (state.topic_id != known.topic_id and not self._ignores_ids)
+            newer = known is None or state.leader_epoch >= known.leader_epoch or state.topic_id != known.topic_id
+            self.states[state.partition] = state if newer or known is None else known
 
     def disconnected(self, broker: int) -> None:
         """Handle a lost connection, or one that could not be made: leaders may have changed."""
@@ -267,16 +250,15 @@ class Metadata:
         return (
             tuple(self.states.values()), self._correlation, self._node, self._requested_at, self._due_at, self._turn,
             self._online, tuple(self.racks.items()), self._timer.save(),
-            self.old.save(), tuple(self._epochs.items()),
+            self.old.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
             states, self._correlation, self._node, self._requested_at, self._due_at, self._turn, self._online,
-            racks, timer, old, epochs,
+            racks, timer, old,
         ) = saved  # fmt: skip
-        self._epochs = dict(epochs)
         self.racks = dict(racks)
         self.states = {state.partition: state for state in states}
         self._last_states = ()

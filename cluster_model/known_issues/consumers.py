@@ -6,22 +6,6 @@ from cluster_model.known_issues.issue import KnownIssue
 
 CONSUMER_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
-        "KAFKA-12257",
-        "Clients ignore a topic that was deleted and created again while its epoch is below that of the old one",
-        "availability",
-        rule="ignores_topic_ids",
-        seen="After a topic was created again some clients ask former leaders for it, and read or write nothing.",
-        workaround="Restart the clients.",
-    ),
-    KnownIssue(
-        "KAFKA-13488",
-        "Clients ignore a topic that was created again after they had learned of its deletion",
-        "availability",
-        rule="remembers_epochs",
-        seen="Producers of a topic that was created again time out: the topic is not in their metadata.",
-        workaround="Restart the clients.",
-    ),
-    KnownIssue(
         "KAFKA-14024",
         "A cooperative member with automatic commits does not join a rebalance until it is removed from the group",
         "stuck group",

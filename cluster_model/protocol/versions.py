@@ -458,19 +458,6 @@ CLIENT_FLAGS: Final = (
         "learns_leaders", "a producer takes the new leader from a broker's error response (KIP-951)", (3, 7, 0)
     ),
     ReleaseRule(
-        "ignores_topic_ids",
-        "a client ignores metadata with an epoch below the last one also of a recreated topic (until KAFKA-12257)",
-        (2, 2, 0),
-        (2, 8, 1),
-    ),
-    ReleaseRule(
-        "remembers_epochs",
-        "a client remembers leader epochs, and no ids, of topics that its metadata no longer has (until KAFKA-13488)",
-        (2, 2, 0),
-        (3, 0, 0),
-        fixes=((2, 8, 2),),
-    ),
-    ReleaseRule(
         "skips_backoff",
         "a batch whose partition has a new leader epoch is retried without backoff (KAFKA-15415)",
         (3, 7, 0),
@@ -672,8 +659,6 @@ class ClientProfile:
     unknown_topic_is_stale: bool
     caps_backoff: bool
     learns_leaders: bool
-    ignores_topic_ids: bool
-    remembers_epochs: bool
     skips_backoff: bool
     fails_oldest_first: bool
     expires_batches: bool

@@ -160,7 +160,7 @@ class Consumer:
         self._timer = DeadlineTimer(port, "poll")
         self.metadata = Metadata(
             port, brokers, age_us=config.metadata_age_us, backoff_us=config.backoff_us,
-            timeout_us=config.request_timeout_us, busy=self._busy, client=profile.client,
+            timeout_us=config.request_timeout_us, busy=self._busy,
         )  # fmt: skip
         self._positions = SubscriptionState(
             port, (name, group), profile, reset_policy(profile, config.reset),

@@ -279,7 +279,6 @@ class Sender:
             backoff_us=config.backoff_us,
             timeout_us=config.request_timeout_us,
             busy=self._busy,
-            client=config.client,
         )
         self._ready = BatchReadiness(config, self.metadata, sizes)
         self._sequences = ProducerSequences(config.client, on=config.idempotent)
