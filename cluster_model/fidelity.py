@@ -465,6 +465,7 @@ AREAS: Final = (
             "group_retention",
             "expires_in_rebalance",
             "member_id_required",
+            "forgets_new_sessions",
             "static_members",
             "forgets_static_rejoins",
             "completes_without_rejoined",

@@ -6,6 +6,23 @@ from cluster_model.known_issues.issue import KnownIssue
 
 GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
+        "KAFKA-4682",
+        "Committed offsets expire while the members of their group are alive, if there is nothing new to commit",
+        "delivery",
+        rule="group_retention",
+        since=(0, 9),
+        seen="After a restart consumers of a quiet topic begin by auto.offset.reset: at its beginning, or at its end.",
+        workaround="Set offsets.retention.minutes longer than any topic is quiet; or commit unchanged offsets, too.",
+    ),
+    KnownIssue(
+        "KAFKA-9752",
+        "A new member that fails after its first join keeps its group in that rebalance",
+        "stuck group",
+        rule="forgets_new_sessions",
+        seen="A new group stays in CompletingRebalance for ever, and its members wait for their assignment.",
+        workaround="Start another member, which begins a new rebalance.",
+    ),
+    KnownIssue(
         "KAFKA-9801",
         "A static member that returns between join and sync gets no partitions; with a leader nobody does",
         "stuck group",

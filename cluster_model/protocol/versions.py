@@ -226,7 +226,7 @@ FLAGS: Final = (
     ReleaseRule("delete_groups", "an administrator may delete groups (KIP-229)", (1, 1, 0)),
     ReleaseRule(
         "group_retention",
-        "offsets expire by the state of their group, not only by the age of the commit (KIP-211)",
+        "offsets expire by the state of their group, not only by the age of the commit (KIP-211, KAFKA-4682)",
         (2, 1, 0),
     ),
     ReleaseRule(
@@ -237,6 +237,12 @@ FLAGS: Final = (
         fixes=((2, 8, 2), (3, 0, 1)),
     ),
     ReleaseRule("member_id_required", "a new member first receives an id, then joins with it (KIP-394)", (2, 2, 0)),
+    ReleaseRule(
+        "forgets_new_sessions",
+        "the session of a new member begins only with its first sync or heartbeat (until KAFKA-9752)",
+        (2, 4, 1),
+        (2, 4, 1),
+    ),
     ReleaseRule("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
     ReleaseRule(
         "forgets_static_rejoins",
@@ -255,7 +261,10 @@ FLAGS: Final = (
         "stable_offsets", "OffsetFetch may require stable offsets: none pending in a transaction (KIP-447)", (2, 5, 0)
     ),
     ReleaseRule(
-        "sync_timeout", "members that joined and do not sync within the rebalance timeout are removed", (3, 0, 0)
+        "sync_timeout",
+        "members that joined and do not sync within the rebalance timeout are removed (KAFKA-12890)",
+        (3, 0, 0),
+        backports=((2, 8, 1),),
     ),
     ReleaseRule(
         "skip_assignment", "a returning static leader may skip the assignment (SkipAssignment, KIP-814)", (3, 2, 0)
@@ -462,7 +471,7 @@ FLAGS: Final = (
     ReleaseRule(
         "keeps_extra_partition",
         "consumer protocol: the uniform assignor leaves a surplus partition with its owner (KAFKA-18688)",
-        (4, 0, 0),
+        (4, 0, 1),
     ),
     ReleaseRule(
         "uniform_by_member",
@@ -615,13 +624,13 @@ CLIENT_FLAGS: Final = (
     ReleaseRule(
         "misses_recreated_topics",
         "metadata of a recreated topic is ignored while its leader epochs are older (until KAFKA-12257)",
-        (2, 4, 0),
+        (2, 2, 0),
         (2, 8, 1),
     ),
     ReleaseRule(
         "keeps_deleted_epochs",
         "the last leader epochs of a deleted topic hold for a new one of that name (until KAFKA-13488)",
-        (2, 4, 0),
+        (2, 2, 0),
         (3, 0, 0),
         fixes=((2, 8, 2),),
     ),
@@ -947,6 +956,7 @@ class Profile:
     group_retention: bool
     expires_in_rebalance: bool
     member_id_required: bool
+    forgets_new_sessions: bool
     static_members: bool
     forgets_static_rejoins: bool
     completes_without_rejoined: bool

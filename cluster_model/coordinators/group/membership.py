@@ -123,6 +123,9 @@ class RebalanceRules:
         for member in group.members.values():
             self.answer_join(group, member, leads=member.member_id == group.leader)
             group.stay_alive(member, now)
+            if member.is_new and self._profile.forgets_new_sessions:
+                # KAFKA-9752: the five minutes of a new member seem to satisfy its first heartbeat, so nothing ends.
+                member.deadline = NEVER
             member.is_new = False
             group.unsynced[member.member_id] = None
         if self._profile.sync_timeout:

@@ -93,7 +93,7 @@ HISTORY = [
     ("first_assignment_epoch", "4.3", LAST),
     ("assigns_by_new_assignor", "4.4", LAST),
     ("empty_group_epoch", "4.4", LAST),
-    ("keeps_extra_partition", "4.0", LAST),
+    ("keeps_extra_partition", "4.0.1", LAST),
     ("uniform_by_member", "3.8", LAST),
     ("uniform_by_topic", "4.0", LAST),
     ("contiguous_ranges", "3.9", LAST),
@@ -201,6 +201,7 @@ BACKPORTS = {
     "election_jitters": ("3.9.2",),
     "completes_follower_reads": ("3.3.2",),
     "refetches_corrupt": ("0.10.1.1",),
+    "sync_timeout": ("2.8.1",),
 }
 """Rule → patches of older lines from which on these have it, too."""
 FIXES = {"loses_units": ("3.7.2",)}
