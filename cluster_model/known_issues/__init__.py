@@ -1,7 +1,7 @@
 """Known issues: public bugs of released Kafkas, each a rule of the model, with what is seen and what helps.
 
 issue: the types, and which releases an issue affects; table: all issues by number.
-consumers, controllers, groups, logs, producers, replication, transactions: the issues of each part of Kafka.
+controllers, groups, producers, replication, transactions: the issues of each part of Kafka.
 unmodelled: issues that the model cannot express, with the reason.
 """
 

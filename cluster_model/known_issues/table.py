@@ -2,20 +2,16 @@
 
 from typing import Final
 
-from cluster_model.known_issues.consumers import CONSUMER_ISSUES
 from cluster_model.known_issues.controllers import CONTROLLER_ISSUES
 from cluster_model.known_issues.groups import GROUP_ISSUES
 from cluster_model.known_issues.issue import KnownIssue
-from cluster_model.known_issues.logs import LOG_ISSUES
 from cluster_model.known_issues.producers import PRODUCER_ISSUES
 from cluster_model.known_issues.replication import REPLICATION_ISSUES
 from cluster_model.known_issues.transactions import TRANSACTION_ISSUES
 
 _TABLES: Final = (
-    CONSUMER_ISSUES,
     CONTROLLER_ISSUES,
     GROUP_ISSUES,
-    LOG_ISSUES,
     PRODUCER_ISSUES,
     REPLICATION_ISSUES,
     TRANSACTION_ISSUES,
