@@ -138,7 +138,7 @@ AREAS: Final = (
             "broker/partition/test_in_sync_rules.py::test_below_the_minimum_acks_all_is_refused_and_nothing_is_written",
             "broker/partition/test_in_sync_rules.py::test_an_append_during_which_the_isr_falls_below_the_minimum_fails",
             "test_topics.py::test_min_isr_counts_as_at_most_the_replicas_there_are",
-            "broker/fetch/test_fetch_from_follower.py::test_records_are_read_from_a_follower_one_fetch_wait_later_unless_the_leader_pushes_its_hw",
+            "broker/fetch/test_fetch_from_follower.py::test_records_are_read_from_a_follower_one_fetch_wait_later",
             "broker/test_offsets.py::test_a_new_leader_has_no_latest_offset_before_its_high_watermark_is_known",
         ),
         (
@@ -186,7 +186,7 @@ AREAS: Final = (
             "broker/fetch/test_fetchers.py",
             "broker/fetch/test_replication_quota.py",
             "broker/fetch/test_fetch_from_follower.py",
-            "tests/faults/test_corrupt_batch.py::test_before_0_10_2_a_corrupt_batch_ends_the_fetcher_thread",
+            "tests/faults/test_corrupt_batch.py::test_before_0_10_1_1_a_corrupt_batch_ends_the_fetcher_thread",
         ),
         (
             "throttles",
