@@ -217,10 +217,9 @@ def _versions(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
         named = kind == LOST or (version == DEFAULTS and kind in _WRITES)
         notes.setdefault(number_of(version), []).extend([note] if named else [])
     for issue in issues_of(spec.kafka):
-        later = [number_of(fixed) for fixed in issue.fixed if number_of(fixed) > number_of(spec.kafka)]
+        later = [number_of(line_of(fixed)) for fixed in issue.fixed if number_of(fixed) > number_of(spec.kafka)]
         if issue.effect == _EFFECTS.get(kind, "delivery") and later:
-            texts = notes.setdefault(later[0], [])
-            texts += [issue.number] if issue.number not in ", ".join(texts) else []
+            notes.setdefault(later[0], [])  # no note: whether it is this issue the run does not show
     for number, texts in sorted(notes.items()):
         if number_of(spec.kafka) < number <= number_of(newest):
             patch = ".".join(map(str, number))

@@ -27,7 +27,7 @@ def test_a_playbook_is_written_that_goes_wrong_and_not_under_a_later_version(
     assert {"begun": done.err, "ended": ended} == snapshot
     assert sorted(path.name for path in here.iterdir()) == [f"{SOURCE}-shrunk.yaml"]
     text = (here / f"{SOURCE}-shrunk.yaml").read_text()
-    assert text.count("  # without it: ") == 9
+    assert text.count("  # without it: ") == 10
     run = typed("run", f"{SOURCE}-shrunk.yaml", "--json", "--no-why")
     assert run.code == 0
     assert json.loads(run.out)["digest"] in done.out
@@ -40,8 +40,8 @@ def test_a_recorded_session_is_shrunk_and_told_as_json(typed: Type, here: Path) 
     done = typed("shrink", session, *SHORT, "--json", "--out", "x.yaml")
     told = json.loads(done.out)
     assert done.code == 0
-    assert (told["ended"], told["held"], len(told["steps"])) == ("whole", True, 3)
-    assert told["passes"][0]["before"]["steps"] == 19
+    assert (told["ended"], told["held"], len(told["steps"])) == ("whole", True, 4)
+    assert told["passes"][0]["before"]["steps"] == 21
     assert told["steps"][0]["without"] == []
     assert typed("shrink", session, "--seed", "3").code == 2
 
