@@ -383,12 +383,10 @@ def known_issues_page() -> str:
 
 
 def _issue_section(issue: KnownIssue) -> str:
-    needs = f" Needs {safe(issue.needs)}." if issue.needs else ""
+    needs = f" It needs {safe(issue.needs)}." if issue.needs else ""
     where = "clients" if issue.is_of_clients else "brokers and controllers"
     return (
-        f"\n## {issue.number}\n\n{safe(issue.title)}.\n\n"
-        f"- affected: {affected_text(issue)}; fixed in {fixed_text(issue)}; of {where}.{needs}\n"
-        f"- seen: {safe(issue.seen)}\n"
-        f"- workaround: {safe(issue.workaround)}\n"
-        f"- rule `{issue.rule}`, playbook `{issue.playbook}`\n"
+        f"\n## {issue.number}\n\n**{safe(issue.title)}.** Affected: {affected_text(issue)}; fixed in {fixed_text(issue)}; "
+        f"of {where}.{needs}\n**Seen**: {safe(issue.seen)}\n**Workaround**: {safe(issue.workaround)}\n"
+        f"Rule `{issue.rule}`, playbook `{issue.playbook}`.\n"
     )
