@@ -1035,8 +1035,8 @@ class Profile:
     stale_epoch_in_move: bool
     unclean_on_demand: bool
     controller_api_versions: bool
-    client_rules: tuple[tuple[str, bool], ...] = ()
-    """Rules of all clients that :func:`with_rules` switched on or off."""
+    rules: tuple[tuple[str, bool], ...] = ()
+    """Rules of either table that :func:`with_rules` switched on or off."""
     client_version: str = ""
     """Release of the client that :meth:`for_client` was called for, empty for the cluster's own."""
 
@@ -1061,7 +1061,7 @@ class Profile:
         version = version or self.version
         _check_compatible(number_of(version), self.number)
         profile = ClientProfile.of(version)
-        rules: dict[str, Any] = dict(self.client_rules)
+        rules: dict[str, Any] = {name: on for name, on in self.rules if name in CLIENT_RULES}
         return replace(profile, **rules) if rules else profile
 
     @cache  # noqa: B019 - as many as there are profiles
@@ -1132,9 +1132,8 @@ def _check_compatible(client: Version, brokers: Version) -> None:
 @cache
 def with_rules(profile: Profile, rules: tuple[tuple[str, bool], ...]) -> Profile:
     """Return the profile with rules of either table switched on or off, to see what one of them changes."""
-    clients = tuple(rule for rule in rules if rule[0] in CLIENT_RULES)
     brokers: dict[str, Any] = {name: on for name, on in rules if name not in CLIENT_RULES}
-    return replace(profile, client_rules=clients, **brokers)
+    return replace(profile, rules=rules, **brokers)
 
 
 ELR_FEATURE: Final = "eligible.leader.replicas.version"

@@ -28,7 +28,7 @@ from cluster_model.model_checker import (
     Transitions,
 )
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.versions import DEFAULT_RELEASE, Profile
+from cluster_model.protocol.versions import DEFAULT_RELEASE, Profile, with_rules
 from playbooks.errors import PlaybookError, nearest, shown
 from playbooks.parser.document.context import ErrorNotes
 from playbooks.parser.document.field_types import (
@@ -58,7 +58,7 @@ def playbook(name: str, title: str, moves: Transitions, found: str, broken: Coun
         "name": name,
         "title": title,
         "stepping": "manual",
-        "cluster": {"kafka": moves.profile.version, "mode": moves.profile.mode, "brokers": len(brokers)},
+        "cluster": _cluster(moves.profile, len(brokers)),
         "topics": [{"name": "orders", "placement": [brokers]}],
     }
     text: str = yaml.safe_dump(head, sort_keys=False, width=118, allow_unicode=True)
@@ -66,6 +66,11 @@ def playbook(name: str, title: str, moves: Transitions, found: str, broken: Coun
     short = _short(moves, found, broken.at)
     text += f"  # Here {MEANINGS[found]}. Consequence:\n" + "".join(map(_line, _ending(moves, short, broken.at)))
     return text + f"expect:\n  - end: {_expected(moves, found, broken, short)}\n"
+
+
+def _cluster(profile: Profile, brokers: int) -> dict[str, Any]:
+    cluster: dict[str, Any] = {"kafka": profile.version, "mode": profile.mode, "brokers": brokers}
+    return cluster | ({"rules": dict(profile.rules)} if profile.rules else {})
 
 
 def _expected(moves: Transitions, found: str, broken: Counterexample, short: int) -> str:
@@ -269,6 +274,7 @@ EXPLORATION: Final = Record(
         "title": FieldSpec(TextType(), "One line about the exploration; default: the name."),
         "story": FieldSpec(TextType(), "What the exploration shows, in a few sentences."),
         "kafka": CLUSTER.keys["kafka"],
+        "rules": CLUSTER.keys["rules"],
         "mode": CLUSTER.keys["mode"],
         "as_module": FieldSpec(
             BooleanType(), "Follow Kafka's TLA+ module of KIP-320 instead of Kafka where they differ; default false."
@@ -337,6 +343,7 @@ def loads(text: str, path: str) -> Exploration:
     if not fields.bad("kafka") and not fields.bad("mode"):
         try:
             profile = Profile.of(fields.get("kafka", DEFAULT_RELEASE), fields.get("mode"))
+            profile = with_rules(profile, fields.get("rules", ()))
         except ModelError as error:
             notes.problem(fields.node.get("mode") or root, "mode", str(error))
     if profile is not None and fields.get("as_module", False) and not profile.kip_320:

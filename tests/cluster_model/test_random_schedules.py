@@ -9,7 +9,7 @@ from tests.support.breadth import sample_count
 pytestmark = pytest.mark.slow
 
 SCHEDULES = sample_count(250, 4_000)
-PARTED_BY_KIP_101 = sample_count(135, 2_316)
+PARTED_BY_KIP_101 = sample_count(71, 1_370)
 """Of that many; exact, because a schedule's draws come from its number alone."""
 STEPS = 30
 

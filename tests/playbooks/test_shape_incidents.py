@@ -90,7 +90,8 @@ def test_with_pre_votes_the_controller_stays_and_fences_who_cannot_hear_it(kafka
     assert (result.ledger.acked, result.ledger.acked_lost) == (1_400, 0)
     (checkout,) = [each for each in result.clients.producers if each.name == "checkout"]
     assert dict(checkout.refused)["NOT_ENOUGH_REPLICAS"] > 30
-    assert max(event.at_us for event in incident.of("broker_registered")) < 73 * SECOND
+    # After a cut of a minute TCP sends what it holds up to 15 s later.
+    assert max(event.at_us for event in incident.of("broker_registered")) < 85 * SECOND
 
 
 @pytest.mark.parametrize("seed", spread_sample([101, 102, 103], 1))

@@ -264,7 +264,7 @@ def test_rules_can_be_switched_on_and_off() -> None:
     switched = with_rules(plain, (("pre_vote", False), ("learns_leaders", False)))
     assert (switched.pre_vote, switched.client.learns_leaders) == (False, False)
     assert switched.client_of("3.6").learns_leaders is False
-    assert replace(switched, pre_vote=True, client_rules=()) == plain
+    assert replace(switched, pre_vote=True, rules=()) == plain
 
 
 def test_every_rule_has_a_history_here() -> None:
