@@ -37,9 +37,9 @@ class ReleaseChanges:
     kept: tuple[KnownIssue, ...]
     """Known issues of both."""
     new_rules: tuple[ReleaseRule, ...]
-    """Rules of the second release alone that are no known issue."""
+    """Rules of the second release alone, without those of fixed and gained issues."""
     dropped_rules: tuple[ReleaseRule, ...]
-    """Rules of the first release alone that are no known issue."""
+    """Rules of the first release alone, without those of fixed and gained issues."""
     defaults: tuple[DefaultChange, ...]
     """Changed defaults of brokers, topics and clients."""
 
@@ -51,14 +51,16 @@ def changes_between(before: str, after: str) -> ReleaseChanges:
         KeyError: there is no such release.
     """
     old, new = issues_of(before), issues_of(after)
-    by_issue = {issue.rule for issue in KNOWN_ISSUES}
+    fixed = tuple(issue for issue in old if issue not in new)
+    gained = tuple(issue for issue in new if issue not in old)
+    by_issue = {issue.rule for issue in (*fixed, *gained)}
     rules = [rule for rule in (*FLAGS, *CLIENT_FLAGS) if rule.name not in by_issue]
     first, second = number_of(before), number_of(after)
     return ReleaseChanges(
         before,
         after,
-        fixed=tuple(issue for issue in old if issue not in new),
-        gained=tuple(issue for issue in new if issue not in old),
+        fixed=fixed,
+        gained=gained,
         kept=tuple(issue for issue in old if issue in new),
         new_rules=tuple(rule for rule in rules if rule.holds(second) and not rule.holds(first)),
         dropped_rules=tuple(rule for rule in rules if rule.holds(first) and not rule.holds(second)),

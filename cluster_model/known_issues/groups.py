@@ -16,7 +16,7 @@ GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     KnownIssue(
         "KAFKA-9752",
-        "A new member that fails after its first join keeps its group in that rebalance",
+        "A new member that fails after its first join leaves its group stuck in that rebalance",
         "stuck group",
         rule="forgets_new_sessions",
         seen="A new group stays in CompletingRebalance for ever, and its members wait for their assignment.",
@@ -24,7 +24,7 @@ GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     KnownIssue(
         "KAFKA-9801",
-        "A static member that returns between join and sync gets no partitions; with a leader nobody does",
+        "A static member that returns between join and sync gets no partitions; if it is the leader, nor does any other",
         "stuck group",
         rule="completes_without_rejoined",
         needs="group.instance.id",
@@ -98,7 +98,7 @@ GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     KnownIssue(
         "KAFKA-14016",
-        "A member gives all its partitions up if a rebalance begins before it got its assignment of the last one",
+        "A member loses all its partitions if another rebalance begins before it has received its assignment",
         "delivery",
         rule="loses_generation_in_sync",
         needs="CooperativeStickyAssignor",
@@ -136,7 +136,7 @@ GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     KnownIssue(
         "KAFKA-9212",
-        "Consumers are fenced while their partition is moved, as brokers have its leader epoch of before the move",
+        "Consumers are fenced while their partition is moved, as brokers have its leader epoch from before the move",
         "delivery",
         rule="stale_epoch_in_move",
         mode="zookeeper",
@@ -145,7 +145,7 @@ GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     KnownIssue(
         "KAFKA-16224",
-        "A member commits again and again before a revocation, as a topic of the commit was deleted",
+        "A member repeats its commit before a revocation without end, because a topic of the commit was deleted",
         "stuck group",
         rule="retries_deleted_topic",
         needs="group.protocol consumer and enable.auto.commit",

@@ -100,7 +100,7 @@ class UnmodelledIssue:
     number: str
     title: str
     affected: str
-    """Affected releases as in a playbook: ``2.8-4.1.1``."""
+    """Affected releases as in a playbook: ``2.8-3.9.1, 4.0.0``."""
     fixed: str
     """Releases with the fix, comma-separated."""
     reason: str

@@ -16,7 +16,7 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     KnownIssue(
         "KAFKA-2246",
-        "A producer keeps sending to a broker that has given its replica away",
+        "A producer keeps sending to a broker that no longer has a replica",
         "availability",
         rule="unknown_topic_is_stale",
         since=(0, 8, 2),
@@ -79,7 +79,7 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     KnownIssue(
         "KAFKA-13488",
-        "A client never finds a topic again whose deletion it has seen",
+        "A client that has seen a topic's deletion never finds a new topic of that name",
         "availability",
         rule="keeps_deleted_epochs",
         seen="send blocks and records expire, as if the topic did not exist.",
@@ -108,7 +108,7 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "RoundRobinPartitioner skips every other partition when each record begins a new batch",
         "delivery",
         rule="round_robin_two_turns",
-        needs="partitioner.class RoundRobinPartitioner, an even number of partitions, and seldom records",
+        needs="partitioner.class RoundRobinPartitioner, an even number of partitions, and a low rate of records",
         seen="Half of the partitions receive no records, the others twice their share.",
         workaround="Use an odd number of partitions, or a partitioner of your own.",
     ),

@@ -18,7 +18,7 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "A leader forgets an idempotent producer whose records are all deleted, and rejects its next batch",
         "delivery",
         rule="forgets_deleted_producers",
-        needs="an idempotent or transactional producer that seldom writes, and short retention or DeleteRecords",
+        needs="an idempotent or transactional producer with a low rate, and short retention or DeleteRecords",
         seen="UNKNOWN_PRODUCER_ID and a retry; in 0.11 OUT_OF_ORDER_SEQUENCE_NUMBER, and the record fails.",
         workaround="Retain records for longer than the producer's longest pause.",
     ),

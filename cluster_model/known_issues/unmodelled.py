@@ -50,7 +50,7 @@ UNMODELLED: Final = (
     UnmodelledIssue(
         "KAFKA-19690",
         "A write that waits for its verification while its transaction times out fails with INVALID_TXN_STATE",
-        affected="3.6-4.1.0",
+        affected="3.6-3.9.1, 4.0-4.0.1, 4.1.0",
         fixed="3.9.2, 4.0.2, 4.1.1",
         reason="leaders answer as theirs do (rule checks_epoch_first), but only the application makes the difference: "
         "Kafka Streams ends after InvalidTxnStateException; the model's applications abort and continue after both",
@@ -58,15 +58,15 @@ UNMODELLED: Final = (
     UnmodelledIssue(
         "KAFKA-19012",
         "A producer returns the memory of a batch that is still being sent, and another batch overwrites it",
-        affected="2.8-4.1.1",
+        affected="2.8-3.9.1, 4.0-4.0.1, 4.1-4.1.1",
         fixed="3.9.2, 4.0.2, 4.1.2, 4.2.0",
         reason="records have no bytes in memory that another thread could overwrite",
     ),
     UnmodelledIssue(
         "KAFKA-20634",
         "A group coordinator acknowledges commits over a log that was truncated when its broker became a follower",
-        affected="4.0-4.3.0",
-        fixed="4.3.1, 4.4.0",
+        affected="4.0-4.2.1, 4.3.0",
+        fixed="4.2.2, 4.3.1, 4.4.0",
         reason="a coordinator unloads as its broker becomes a follower, not later in a thread that may be busy",
     ),
     UnmodelledIssue(
@@ -80,7 +80,7 @@ UNMODELLED: Final = (
     UnmodelledIssue(
         "KAFKA-18723",
         "A leader truncates its log while a follower reads it, and the follower appends an inconsistent batch",
-        affected="0.8.2-4.0.0",
+        affected="0.8.2-3.9.0, 4.0.0",
         fixed="3.9.1, 4.0.1, 4.1.0",
         reason="a fetch is read at one point in time, and no other thread changes the log meanwhile",
     ),
@@ -116,7 +116,7 @@ UNMODELLED: Final = (
         "KAFKA-5413",
         "The cleaner joins segments whose offsets are too far apart for one index, and its thread ends",
         affected="0.9-0.10.2.1",
-        fixed="0.10.2.2, 0.11",
+        fixed="0.10.2.2, 0.11.0.0",
         reason="offsets in an index are not relative to the segment's base, and have no limit",
     ),
     UnmodelledIssue(
@@ -171,21 +171,21 @@ UNMODELLED: Final = (
     UnmodelledIssue(
         "KAFKA-19242",
         "A commit fails with CommitFailedException, as a rebalance ended between two looks at the state",
-        affected="2.5-4.0.0",
+        affected="2.5-3.9.1, 4.0.0",
         fixed="3.9.2, 4.0.1, 4.1.0",
         reason="a member's heartbeat thread never runs between two steps of the application's thread",
     ),
     UnmodelledIssue(
         "KAFKA-19862",
         "A group coordinator cannot load a partition that is compacted meanwhile",
-        affected="4.0-4.1.1",
+        affected="4.0-4.0.1, 4.1-4.1.1",
         fixed="4.0.2, 4.1.2, 4.2.0",
         reason="a coordinator reads its whole partition at one point in time",
     ),
     UnmodelledIssue(
         "KAFKA-20115",
         "A coordinator with an unwritten batch does not unload when its partition leaves the broker",
-        affected="4.0-4.1.1",
+        affected="4.0-4.0.1, 4.1-4.1.1",
         fixed="4.0.2, 4.1.2, 4.2.0",
         reason="a coordinator writes each record at once, so no batch waits for more",
     ),
@@ -206,8 +206,8 @@ UNMODELLED: Final = (
     UnmodelledIssue(
         "KAFKA-20640",
         "A consumer group accepts members of the classic protocol although the migration policy forbids it",
-        affected="4.0-4.3.0",
-        fixed="4.3.1, 4.4.0",
+        affected="4.0-4.2.1, 4.3.0",
+        fixed="4.2.2, 4.3.1, 4.4.0",
         reason="all members of a group use one protocol",
     ),
 )

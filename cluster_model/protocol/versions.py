@@ -543,7 +543,7 @@ FLAGS: Final = (
     ),
     ReleaseRule(
         "stale_epoch_in_move",
-        "during a reassignment the ZooKeeper controller sends brokers the leader epoch of before it (until KAFKA-9212)",
+        "in a reassignment the ZooKeeper controller sends brokers the leader epoch from before it (until KAFKA-9212)",
         (2, 3, 0),
         (2, 3),
     ),
@@ -1076,7 +1076,10 @@ class Profile:
         if not version:
             return self
         number = self.client_of(version).number
-        flags: dict[str, Any] = {flag.name: flag.holds(number) and getattr(self, flag.name) for flag in FLAGS}
+        switched = dict(self.rules)
+        flags: dict[str, Any] = {
+            flag.name: switched.get(flag.name, flag.holds(number) and getattr(self, flag.name)) for flag in FLAGS
+        }
         return replace(self, client_version=version, **flags)
 
     @staticmethod

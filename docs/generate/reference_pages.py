@@ -385,6 +385,7 @@ def known_issues_page() -> str:
 def _issue_section(issue: KnownIssue) -> str:
     needs = f" It needs {safe(issue.needs)}." if issue.needs else ""
     where = "clients" if issue.is_of_clients else "brokers and controllers"
+    where += {"kraft": " in KRaft mode", "zookeeper": " in ZooKeeper mode", None: ""}[issue.mode]
     return (
         f"\n## {issue.number}\n\n**{safe(issue.title)}.** Affected: {affected_text(issue)}; fixed in {fixed_text(issue)}; "
         f"of {where}.{needs}\n**Seen**: {safe(issue.seen)}\n**Workaround**: {safe(issue.workaround)}\n"

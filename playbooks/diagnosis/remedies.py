@@ -214,7 +214,7 @@ def _versions(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
     newest = [version for version in RELEASE_LINES if not spec.mode or spec.mode in modes_of(version)][-1]
     notes: dict[Version, list[str]] = {number_of(newest): []}
     for version, note in FIXES.items():
-        named = kind == LOST or (version == DEFAULTS and kind in _WRITES)
+        named = version != line_of(spec.kafka) and (kind == LOST or (version == DEFAULTS and kind in _WRITES))
         notes.setdefault(number_of(version), []).extend([note] if named else [])
     for issue in issues_of(spec.kafka):
         later = [number_of(line_of(fixed)) for fixed in issue.fixed if number_of(fixed) > number_of(spec.kafka)]

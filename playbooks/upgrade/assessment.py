@@ -3,15 +3,16 @@
 Each playbook is run under both releases with the same seed. Where the outcomes differ, it is run under the first
 release again, each time with one rule or one default of the second: what then comes out as under the second is the
 cause. Known issues are tried first, then other rules, then defaults, until every difference has a cause or nothing is
-left to try. A difference that no single change makes has several causes together; it is reported as such.
+left to try. A difference that none of these makes alone is reported as such: several changes together make it, or
+one that is not tried, such as another controller mode.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cluster_model.protocol.releases import line_of
-from cluster_model.protocol.versions import modes_of
+from cluster_model.protocol.releases import line_of, number_of
+from cluster_model.protocol.versions import FLAG_BY_NAME, modes_of
 from playbooks.engine.worker_pool import JobOutcome, PlaybookJob, run_all
 from playbooks.errors import INTERRUPTED, PlaybookError
 from playbooks.model.playbook import Playbook
@@ -142,7 +143,7 @@ def _job(playbook: Playbook, settings: Mapping[str, str]) -> PlaybookJob:
         loads(text, playbook.path, playbook.fragments)
     except (SettingError, PlaybookError) as error:
         first = str(error).splitlines()[0]
-        raise UpgradeError(f"Kafka {settings['cluster.kafka']}: {first}") from None
+        raise UpgradeError(f"{playbook.name} under Kafka {settings['cluster.kafka']}: {first}") from None
     return PlaybookJob(text, playbook.path, settings=settings, fragments=playbook.fragments)
 
 
@@ -167,7 +168,7 @@ def _completed(outcome: JobOutcome) -> Outcome:
     if found is None:
         if outcome.code == INTERRUPTED:
             raise KeyboardInterrupt
-        raise UpgradeError(f"Kafka {outcome.job.settings['cluster.kafka']}: {outcome.error}")
+        raise UpgradeError(f"{outcome.job.path} under Kafka {outcome.job.settings['cluster.kafka']}: {outcome.error}")
     return found
 
 
@@ -200,6 +201,8 @@ def _causes(
             except UpgradeError:
                 continue  # the first release does not take this value
         for (change, _each), ended in zip(jobs, run_all([job for _change, job in jobs], workers=workers), strict=True):
+            if ended.code == INTERRUPTED:
+                raise KeyboardInterrupt
             outcome = _outcome(ended)
             if outcome is None:
                 continue  # the model cannot combine it with the other rules of the first release
@@ -211,10 +214,11 @@ def _causes(
 
 def _tried_changes(playbook: Playbook, changes: ReleaseChanges) -> Iterator[TriedChange]:
     """Yield known issues, then other rules, then defaults that differ between the releases."""
-    for issues in (changes.fixed, changes.gained):
-        for issue in issues:
-            on = (issue in changes.gained) == (issue.since is None)
-            yield TriedChange(f"rule {issue.rule}", _rule(issue.rule, on=on), issue.number)
+    first, second = number_of(changes.before), number_of(changes.after)
+    for issue in (*changes.fixed, *changes.gained):
+        rule = FLAG_BY_NAME[issue.rule]
+        if rule.holds(first) != rule.holds(second):
+            yield TriedChange(f"rule {rule.name}", _rule(rule.name, on=rule.holds(second)), issue.number)
     for rules, on in ((changes.new_rules, True), (changes.dropped_rules, False)):
         for rule in rules:
             yield TriedChange(f"rule {rule.name}", _rule(rule.name, on=on))

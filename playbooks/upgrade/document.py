@@ -23,7 +23,7 @@ _NAMES: Final = {
     "reread": "records read again",
     "read_stall_us": "longest read stall",
 }
-SEVERAL: Final = "no single change: several together"
+SEVERAL: Final = "no single change that was tried"
 
 
 def outcome_rows(found: PlaybookDifference) -> list[tuple[str, str, str, str]]:

@@ -89,7 +89,7 @@ def test_a_difference_that_no_single_change_makes_is_reported_as_such(monkeypatc
 
 def test_a_playbook_that_a_release_cannot_run_is_refused() -> None:
     text = DEFAULTS.replace("rate: 20/s", "rate: 20/s, config: {transactional.id: t}")
-    with pytest.raises(UpgradeError, match=r"^Kafka 0\.10\.2: "):
+    with pytest.raises(UpgradeError, match=r"^defaults under Kafka 0\.10\.2: "):
         assess([defaults(text)], "0.10.2", "2.8", workers=1)
 
 

@@ -210,13 +210,14 @@ def _print_issue(issue: KnownIssue | UnmodelledIssue, *, json: bool) -> int:
             ("affected", affected_text(issue)),
             ("fixed in", fixed_text(issue)),
             ("of", "clients" if issue.is_of_clients else "brokers and controllers"),
+            ("mode", f"{issue.mode} only" if issue.mode else ""),
             ("effect", f"{issue.effect}: {EFFECTS[issue.effect]}"),
             ("needs", issue.needs),
             ("seen", issue.seen),
             ("workaround", issue.workaround),
             ("rule", issue.rule),
-            ("affected side", _run_command(issue, issue.affected[-1:])),
-            ("fixed side", _run_command(issue, issue.fixed[:1])),
+            ("run affected", _run_command(issue, issue.affected[-1:])),
+            ("run fixed", _run_command(issue, issue.fixed[:1])),
         ]
     for head, text in rows:
         if text:
@@ -243,6 +244,7 @@ def _issue_entry(issue: KnownIssue | UnmodelledIssue) -> dict[str, Any]:
         "title": issue.title,
         "effect": issue.effect,
         "of": "clients" if issue.is_of_clients else "brokers",
+        "mode": issue.mode,
         "affected": affected_text(issue),
         "fixed": list(issue.fixed),
         "needs": issue.needs,
