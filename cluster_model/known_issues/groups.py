@@ -24,7 +24,7 @@ GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     KnownIssue(
         "KAFKA-9801",
-        "A static member that returns between join and sync gets no partitions; if it is the leader, nor does any other",
+        "A static member that returns between join and sync gets no partitions; a leader leaves all without",
         "stuck group",
         rule="completes_without_rejoined",
         needs="group.instance.id",
