@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -112,6 +113,15 @@ def test_a_full_disk_is_one_error(crash: Path, more: tuple[str, ...]) -> None:
     (error,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert (done.returncode, "No space left" in error) == (2, True), done.stderr
     assert "log  " not in done.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_the_exit_code_stays_where_nothing_can_be_written(more: tuple[str, ...]) -> None:
+    command = shlex.join([*FLOODMARK, "issues", "4.0.2", *more])
+    for output, code in (("> /dev/full", 2), (">&-", 0)):
+        done = subprocess.run(["sh", "-c", f"{command} {output}"], env=ENV, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("words", [("run",), ("replay",)])

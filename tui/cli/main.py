@@ -29,7 +29,7 @@ from tui.cli.commands.options import FsyncOption, JsonOption, SeedOption
 from tui.cli.commands.reference import register_reference, register_settings
 from tui.cli.commands.report import register_fleet, register_report, register_spark
 from tui.cli.commands.run import register_live, register_run, register_serve
-from tui.output.console import print_error, redirect_to_null
+from tui.output.console import discard_unwritable, print_error, redirect_to_null
 
 # ``floodmark completion``: shell completion of commands, options and names.
 #
@@ -476,6 +476,9 @@ def main() -> None:
         answering()
     try:
         app()
+    except SystemExit:
+        discard_unwritable(sys.stdout)
+        raise
     except BrokenPipeError:
         redirect_to_null(sys.stdout)
         raise SystemExit(0) from None
@@ -485,7 +488,9 @@ def main() -> None:
     except Exception as error:
         from tui.output import command_end as crash  # noqa: PLC0415
 
-        raise SystemExit(crash.report_internal_error(error)) from None
+        code = crash.report_internal_error(error)
+        discard_unwritable(sys.stdout)
+        raise SystemExit(code) from None
 
 
 if __name__ == "__main__":

@@ -119,6 +119,19 @@ def redirect_to_null(stream: IO[Any]) -> None:
     os.close(nothing)
 
 
+def discard_unwritable(stream: IO[Any] | None) -> None:
+    """Flush a stream; if that fails, discard what is buffered, so that the flush at exit does not set the exit code.
+
+    None is a stream that was closed before the program started.
+    """
+    if stream is None or stream.closed:
+        return
+    try:
+        stream.flush()
+    except OSError:
+        redirect_to_null(stream)
+
+
 def stderr_console() -> Console:
     """Return the console for messages and progress, on stderr."""
     return SafeConsole(stderr=True, highlight=False, soft_wrap=True)
@@ -261,7 +274,9 @@ def _widths(columns: Sequence[int], least: Sequence[int], most: Sequence[int], w
 
 
 def print_document(text: str) -> None:
-    """Print a whole document on stdout; on a terminal, control characters are escaped."""
+    """Print a whole document on stdout, if there is one; on a terminal, control characters are escaped."""
+    if sys.stdout is None:
+        return
     if sys.stdout.isatty():
         text = printable(text, f"\n\t{NO_BREAK}")
     try:

@@ -186,9 +186,13 @@ def issues(name: str | None, *, json: bool = False) -> int:
     console = stdout_console()
     if name is not None:
         print_line(console, f"Kafka {name} has {len(chosen)} of {counted(len(KNOWN_ISSUES), 'known issue')}", "bold")
-    if chosen:
+    if chosen and name is None:
         rows = [(each.number, affected_text(each), fixed_text(each), each.effect, each.title) for each in chosen]
         table(console, ("issue", "affected", "fixed in", "effect", "title"), rows)
+    elif chosen:
+        short = [(each.number, fixed_text(each), each.effect, each.title) for each in chosen]
+        table(console, ("issue", "fixed in", "effect", "title"), short)
+    if chosen:
         print_line(console, f"details and a playbook: floodmark issues {chosen[0].number}")
     if name is None:
         print_line(console, "")
