@@ -6,10 +6,9 @@ from typing import Any, Final
 
 from cluster_model.known_issues import KNOWN_ISSUES, KnownIssue
 from cluster_model.protocol.config_defaults import DEFAULTS
-from cluster_model.protocol.releases import PATCHES, ReleaseRule, Version, line_of, number_of
+from cluster_model.protocol.releases import PATCH_RELEASES, PATCHES, ReleaseRule, Version, line_of, number_of
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, modes_of
 
-_PATCHES: Final = tuple(patch for patches in PATCHES.values() for patch in patches)
 ABSENT: Final = "not there"
 """Text for the default of a configuration that a release does not have."""
 
@@ -91,7 +90,7 @@ def _text(value: Any) -> str:
 
 def affected_text(issue: KnownIssue) -> str:
     """Return the affected releases as ranges: ``2.1-2.8.1, 3.0.0``, or ``3.7+`` where the newest one is affected."""
-    modes = [name for name in _PATCHES if issue.mode is None or issue.mode in modes_of(name)]
+    modes = [name for name in PATCH_RELEASES if issue.mode is None or issue.mode in modes_of(name)]
     spans: list[list[str]] = []
     for before, name in zip(("", *modes), modes, strict=False):
         if name not in issue.affected:
@@ -105,7 +104,7 @@ def affected_text(issue: KnownIssue) -> str:
 
 def _span_text(span: Sequence[str]) -> str:
     first, last = _line_if(span[0], 0), _line_if(span[-1], -1)
-    if span[-1] == _PATCHES[-1]:
+    if span[-1] == PATCH_RELEASES[-1]:
         return f"{first}+"
     if len(span) == 1:
         return span[0]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
-from cluster_model.protocol.releases import RELEASES, ReleaseRule, Version, is_within, number_of
+from cluster_model.protocol.releases import PATCH_RELEASES, RELEASES, ReleaseRule, Version, is_within, number_of
 from cluster_model.protocol.versions import CLIENT_RULES, FLAG_BY_NAME, Mode, modes_of
 
 Effect = Literal["durability", "availability", "order", "delivery", "stuck group"]
@@ -74,9 +74,8 @@ class KnownIssue:
     def fixed(self) -> tuple[str, ...]:
         """First release of each line without the bug after one with it; empty where no release has a fix."""
         found: dict[Version, str] = {}
-        patches = [name for name in RELEASES if name == ".".join(map(str, number_of(name)))]
         had = False
-        for name in patches:
+        for name in PATCH_RELEASES:
             number = number_of(name)
             if self.affects(number):
                 had = True

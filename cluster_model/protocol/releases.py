@@ -35,6 +35,9 @@ PATCHES: Final = MappingProxyType({
 RELEASE_LINES: Final = tuple(PATCHES)
 """Release lines, oldest first."""
 
+PATCH_RELEASES: Final = tuple(patch for patches in PATCHES.values() for patch in patches)
+"""Patch releases of all lines, oldest first."""
+
 _LINE_OF: Final = {name: line for line, patches in PATCHES.items() for name in (line, *patches)}
 
 RELEASES: Final = tuple(_LINE_OF)

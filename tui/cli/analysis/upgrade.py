@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from cluster_model.known_issues import KnownIssue
 from cluster_model.protocol.releases import RELEASES, unknown_hint
 from cluster_model.util.quantities import counted
 from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, shown
@@ -23,6 +22,7 @@ from playbooks.upgrade import (
     suitable,
     summary,
 )
+from tui.cli.reference.releases import print_changed_issues
 from tui.output.command_end import exit_code_of, to_text
 from tui.output.console import (
     ProgressLine,
@@ -98,11 +98,7 @@ def _broken(found: PlaybookDifference) -> bool:
 
 def _print(console: Console, found: UpgradeAssessment) -> None:
     changes = found.changes
-    print_line(console, f"from Kafka {changes.before} to {changes.after}", "bold")
-    for text, issues in (("fixed", changes.fixed), ("new", changes.gained), ("in both", changes.kept)):
-        print_line(console, f"{text}: {counted(len(issues), 'known issue')}")
-        if issues:
-            table(console, ("issue", "effect", "title"), [_issue_row(each) for each in issues])
+    print_changed_issues(console, changes)
     rules = len(changes.new_rules) + len(changes.dropped_rules)
     more = f"floodmark profiles --diff {changes.before} {changes.after}"
     print_line(console, f"also {counted(rules, 'rule')} and {counted(len(changes.defaults), 'default')}, see: {more}")
@@ -115,7 +111,3 @@ def _print(console: Console, found: UpgradeAssessment) -> None:
             print_line(console, each.playbook, "bold red" if _broken(each) else "bold")
             table(console, ("outcome", changes.before, changes.after, "because of"), outcome_rows(each))
     print_line(console, summary(found))
-
-
-def _issue_row(issue: KnownIssue) -> tuple[str, str, str]:
-    return issue.number, issue.effect, issue.title

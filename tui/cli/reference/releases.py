@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rich.console import Console
+
 from cluster_model.fidelity import Area
 from cluster_model.known_issues import EFFECTS, KNOWN_ISSUES, UNMODELLED, KnownIssue, UnmodelledIssue
 from cluster_model.protocol.releases import (
@@ -123,11 +125,7 @@ def print_changes(before: str, after: str, *, json: bool = False) -> int:
         print_document(to_text(_changes_entry(found)))
         return OK
     console = stdout_console()
-    print_line(console, f"from Kafka {before} to {after}", "bold")
-    for text, issues in (("fixed", found.fixed), ("new", found.gained), ("in both", found.kept)):
-        print_line(console, f"{text}: {counted(len(issues), 'known issue')}")
-        if issues:
-            table(console, ("issue", "effect", "title"), [(each.number, each.effect, each.title) for each in issues])
+    print_changed_issues(console, found)
     rows = [("new", each.name, each.meaning) for each in found.new_rules]
     rows += [("dropped", each.name, each.meaning) for each in found.dropped_rules]
     print_line(console, f"other changes: {counted(len(rows), 'rule')}, {counted(len(found.defaults), 'default')}")
@@ -136,6 +134,15 @@ def print_changes(before: str, after: str, *, json: bool = False) -> int:
     if found.defaults:
         table(console, ("configuration", "of", before, after), [_default_row(each) for each in found.defaults])
     return OK
+
+
+def print_changed_issues(console: Console, found: ReleaseChanges) -> None:
+    """Print the known issues that an upgrade fixes, brings and keeps."""
+    print_line(console, f"from Kafka {found.before} to {found.after}", "bold")
+    for text, issues in (("fixed", found.fixed), ("new", found.gained), ("in both", found.kept)):
+        print_line(console, f"{text}: {counted(len(issues), 'known issue')}")
+        if issues:
+            table(console, ("issue", "effect", "title"), [(each.number, each.effect, each.title) for each in issues])
 
 
 def _default_row(change: DefaultChange) -> tuple[str, str, str, str]:
