@@ -5,7 +5,8 @@ records: batches, compaction holes, corruption and fetched slices of a log, and 
 events: everything that the model reports; it can be imported without the rest of the model.
 errors: Kafka's error codes and the model's exceptions.
 releases: Kafka's release lines and patches; versions: the rules of each release.
-features: feature levels of a cluster by release.
+metadata_versions: levels of inter.broker.protocol.version and metadata.version; features: feature levels by release.
+rule_gates: rules that need a finalized level, or a request that both ends support, apart from the release.
 config_defs: the configuration keys; config_defaults: their defaults by release; configs: typed values in model units,
 for brokers, topics, clients and their connections, KRaft and ZooKeeper controllers.
 
@@ -22,8 +23,10 @@ __all__ = [
     "features",
     "group_messages",
     "messages",
+    "metadata_versions",
     "records",
     "releases",
+    "rule_gates",
     "transaction_messages",
     "versions",
 ]

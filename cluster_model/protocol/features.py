@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from cluster_model.protocol.config_defs import ConfigValue
+from cluster_model.protocol.metadata_versions import latest_of
 from cluster_model.protocol.releases import Version
 from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE, Profile
 
@@ -18,11 +19,6 @@ GROUP_FEATURE: Final = "group.version"
 SHARE_FEATURE: Final = "share.version"
 STREAMS_FEATURE: Final = "streams.version"
 
-_METADATA_LEVELS: Final[tuple[tuple[Version, int], ...]] = (
-    ((3, 3, 0), 7), ((3, 4, 0), 8), ((3, 5, 0), 11), ((3, 6, 0), 14), ((3, 7, 0), 19), ((3, 8, 0), 20), ((3, 9, 0), 21),
-    ((4, 0, 0), 25), ((4, 1, 0), 27), ((4, 2, 0), 29), ((4, 3, 0), 30), ((4, 4, 0), 33),
-)  # fmt: skip
-"""Release → ``MetadataVersion.LATEST_PRODUCTION``."""
 _LOWEST_METADATA_LEVELS: Final[tuple[tuple[Version, int], ...]] = (((3, 3, 0), 1), ((4, 0, 0), 7))
 """Release → ``MINIMUM_KRAFT_VERSION``, from 4.0 on ``MINIMUM_VERSION``."""
 LOWEST_BOOTSTRAP_LEVEL: Final = 4
@@ -73,7 +69,7 @@ def features_of(profile: Profile, config: Mapping[str, ConfigValue]) -> tuple[Fe
         TRANSACTION_FEATURE: 2 if profile.transactions_v2 else int(config.get(TRANSACTION_FEATURE, 1)),
     }
     found = [Feature(name, 0, highest, levels.get(name, 0)) for name, highest in _by_name(_HIGHEST, profile).items()]
-    newest = _reached(_METADATA_LEVELS, profile)
+    newest = latest_of(profile.version).number
     found.append(Feature(METADATA_FEATURE, _reached(_LOWEST_METADATA_LEVELS, profile), newest, newest))
     return tuple(sorted(found))
 

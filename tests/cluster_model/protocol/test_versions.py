@@ -211,7 +211,9 @@ ROOT = Path(__file__).parents[3]
 REVIEWED = {
     "cluster_model/protocol/versions.py": "4.4",
     "cluster_model/protocol/config_defaults.py": "4.4",
+    "cluster_model/protocol/metadata_versions.py": "4.4",
     "cluster_model/protocol/features.py": "4.4",
+    "cluster_model/protocol/rule_gates.py": "4.4",
     "gateway/protocol/api_versions.py": "4.4",
     "faults/declarations/operation.py": "4.4",
     "playbooks/diagnosis/remedies.py": "4.4",
