@@ -4,8 +4,9 @@ Build it from a spec, advance its time in slices of any size, act on its process
 size of the slices never changes the outcome: the same spec, seed and actions give the same trace and digest.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
+from typing import Final
 
 from cluster_model import cluster_overview
 from cluster_model.broker.broker import Broker
@@ -17,7 +18,13 @@ from cluster_model.checker.liveness.partition_state import LivenessContext
 from cluster_model.client_factory import ClientContext, client_settings
 from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient, AdminConfig
 from cluster_model.cluster_overview import overview
-from cluster_model.controller.cluster_parts import ClusterParts, ControlPlane, build_parts, initial_topic_configs
+from cluster_model.controller.cluster_parts import (
+    ClusterParts,
+    ControlPlane,
+    Software,
+    build_parts,
+    initial_topic_configs,
+)
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     ConsumerGroupConfig,
     PatternCompiler,
@@ -39,13 +46,14 @@ from cluster_model.kernel.process import CONTROL, ProcessState
 from cluster_model.kernel.rng import RandomStream, RandomStreams
 from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.crash_recovery import WRITTEN_BACK
+from cluster_model.node_releases import NodeReleases
 from cluster_model.observation.cluster_state import ClusterState
 from cluster_model.observation.event_log import EventLog
 from cluster_model.observation.views import ClusterView, LogView
 from cluster_model.process_control import CLOSE_US, ClientProcesses, ProcessController
 from cluster_model.protocol.configs import ZkControllerSettings
 from cluster_model.protocol.errors import KafkaError, ModelError
-from cluster_model.protocol.events import Event, NodePaused, NodeResumed
+from cluster_model.protocol.events import Event, NodePaused, NodeResumed, NodeUpgraded
 from cluster_model.protocol.messages import NO_LEADER, PartitionState, ProduceRequest
 from cluster_model.protocol.transaction_messages import TxnMarker
 from cluster_model.protocol.versions import Profile
@@ -58,12 +66,13 @@ from cluster_model.spec.cluster_spec import INTERNAL, OFFSETS, ClusterSpec, conf
 def host_coordinators(
     spec: ClusterSpec,
     profile: Profile,
-    brokers: Iterable[tuple[Broker, NodeContext]],
+    broker: Broker,
+    port: NodeContext,
     streams: RandomStreams,
     emit: Callable[[Event], None],
     compile_pattern: PatternCompiler,
-) -> dict[int, GroupCoordinator]:
-    """Give every broker its group and transaction coordinators; returns the group coordinators by broker id.
+) -> GroupCoordinator:
+    """Give a broker its group and transaction coordinators; returns its group coordinator.
 
     The coordinators fix the number of partitions of each internal topic: from the spec's topic if it has one, else from
     the configuration. An internal topic that is created later gets that number.
@@ -72,28 +81,25 @@ def host_coordinators(
     for topic in spec.topics:
         if topic.name in INTERNAL:
             partitions[topic.name] = len(topic.placement) or topic.partitions
-    coordinators: dict[int, GroupCoordinator] = {}
-    for broker, port in brokers:
-        stream = streams.named(f"groups:{broker.id}")
-        config = GroupConfig.of(profile, spec.config)
-        modern = (ConsumerGroupConfig.of(profile, spec.config), emit, compile_pattern)
-        maker = AutoTopicCreationManager(
-            port, profile, spec.config, broker.hosted, partitions, broker.control.known_controller
-        )
-        coordinator = GroupCoordinator(port, profile, config, broker.hosted, partitions, stream, modern, maker)
-        broker.host(coordinator)
-        transactions = TransactionConfig.of(profile, spec.config)
-        on_marker = _marker_callback(coordinator)
-        host = TransactionCoordinator(
-            port, profile, transactions, broker.hosted, partitions, broker.producer_ids, on_marker,
-            _write_continuation(broker, coordinator), broker.connections,
-        )  # fmt: skip
-        broker.host(host)
-        if transactions.verifies:
-            broker.check_writes(host.verifier.verify)
-            coordinator.gate = host.verifier.verify
-        coordinators[broker.id] = coordinator
-    return coordinators
+    stream = streams.named(f"groups:{broker.id}")
+    config = GroupConfig.of(profile, spec.config)
+    modern = (ConsumerGroupConfig.of(profile, spec.config), emit, compile_pattern)
+    maker = AutoTopicCreationManager(
+        port, profile, spec.config, broker.hosted, partitions, broker.control.known_controller
+    )  # fmt: skip
+    coordinator = GroupCoordinator(port, profile, config, broker.hosted, partitions, stream, modern, maker)
+    broker.host(coordinator)
+    transactions = TransactionConfig.of(profile, spec.config)
+    on_marker = _marker_callback(coordinator)
+    host = TransactionCoordinator(
+        port, profile, transactions, broker.hosted, partitions, broker.producer_ids, on_marker,
+        _write_continuation(broker, coordinator), broker.connections,
+    )  # fmt: skip
+    broker.host(host)
+    if transactions.verifies:
+        broker.check_writes(host.verifier.verify)
+        coordinator.gate = host.verifier.verify
+    return coordinator
 
 
 def _write_continuation(broker: Broker, groups: GroupCoordinator) -> Callable[[int, Write, KafkaError], None]:
@@ -179,6 +185,10 @@ def make_liveness_checker(cluster: "Cluster") -> LivenessChecker:
 # A whole simulated cluster on one virtual clock.
 
 
+_FINALIZED: Final = ("features",)
+"""Payload of the control event at which a node begins to follow feature levels that it has replayed."""
+
+
 class StopReason(Enum):
     """Reason why :meth:`Cluster.run` returned: time reached, event limit reached, or condition met."""
 
@@ -214,17 +224,12 @@ class Cluster:
         ids = tuple(broker.id for broker in spec.brokers)
         parts = build_parts(spec, self.streams, self.trace.emit, dict.fromkeys(ids, 0), whole)
         self.profile = parts.profile
+        """Rules of the oldest release among the nodes, which all of them follow."""
         self.committed = parts.committed
-        self.brokers = {number: self._broker(number, parts) for number in ids}
-        self.plane: ControlPlane = make_plane(spec, parts, self._port, self.streams, self.emit, self.network)
-        for each in spec.brokers:
-            self.brokers[each.id].join(self.plane.join(self.brokers[each.id], self._port(each.id), each.rack))
-        nodes = [(self.brokers[number], self._port(number)) for number in ids]
-        self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams, self.emit, compile_pattern)
-        """Group coordinators, by broker id."""
-        self.epoch_branches = parts.epoch_branches
         self.topics = parts.registry
         """Registry of topics; the control plane reports created, changed and deleted topics to it."""
+        self.epoch_branches = parts.epoch_branches
+        self._make_nodes(parts)
         self._assign_replicas(parts.replicas)
         self._add_nodes(ids)
         self.disks = DiskFaultpoints(self.network, self.brokers, self.disk_loss)
@@ -254,12 +259,36 @@ class Cluster:
         self.query = ConditionQuery(self.cluster_state, self.checker, lambda: self.now_us, *facts)
         self._begin()
 
-    def _broker(self, number: int, parts: ClusterParts) -> Broker:
+    def _make_nodes(self, parts: ClusterParts) -> None:
+        """Make the brokers with their coordinators, and the control plane, all of the release of the spec."""
+        software = Software(parts.profile, parts.config)
+        self._metadata = parts.metadata
+        self._racks = {broker.id: broker.rack for broker in self.spec.brokers}
+        self.brokers = {number: self._make_broker(number, software) for number in self._racks}
+        self.plane: ControlPlane = make_plane(self.spec, parts, self._port, self.streams, self.emit, self.network)
+        self.plane.on_features = self._features_replayed
+        controllers = self.plane.servers if parts.profile.kraft else ()
+        self.releases = NodeReleases(self.spec, (*self.brokers, *controllers))
+        """Release of each broker and controller, which an upgrade changes."""
+        self._installed = dict.fromkeys(self.releases.nodes, parts.profile)
+        for broker in self.brokers.values():
+            self._join(broker, software)
+        self.coordinators = {number: self._host_coordinators(number, parts.profile) for number in self.brokers}
+        """Group coordinators, by broker id."""
+
+    def _make_broker(self, number: int, software: Software) -> Broker:
         return Broker(
-            self._port(number), parts.profile, parts.config, parts.metadata[number], self.emit,
-            initial_topic_configs(self.spec, parts.profile), parts.registry,
+            self._port(number), software.profile, software.config, self._metadata[number], self.emit,
+            initial_topic_configs(self.spec, software.profile), self.topics,
             self.streams.named(f"connections:{number}"),
         )  # fmt: skip
+
+    def _join(self, broker: Broker, software: Software) -> None:
+        broker.join(self.plane.join(broker, self._port(broker.id), self._racks[broker.id], software))
+
+    def _host_coordinators(self, number: int, profile: Profile) -> GroupCoordinator:
+        broker, port = self.brokers[number], self._port(number)
+        return host_coordinators(self.spec, profile, broker, port, self.streams, self.emit, self.compile_pattern)
 
     def _make_state(self, parts: ClusterParts, ids: tuple[int, ...]) -> ClusterState:
         objects = (self.profile, parts.committed.records, parts.replicas, parts.epoch_branches)
@@ -371,7 +400,10 @@ class Cluster:
         return self.trace.digest(self.now_us, self.executed)
 
     def _control(self, target: int, payload: Payload) -> None:
-        if payload:
+        if payload == _FINALIZED:
+            self.releases.finalize(target, self.plane.finalized_features(target))
+            self._install_releases()
+        elif payload:
             self.processes.exited(target, *payload, again=self.disks.starts_again(target))
         elif self.on_control is not None:
             self.on_control(target)
@@ -447,6 +479,62 @@ class Cluster:
     def restart(self, node: int) -> None:
         """Start a process that is down."""
         self.processes.restart(node)
+
+    def upgrade(self, node: int, version: str, protocol: str = "") -> None:
+        """Replace the software of a broker or controller that is down; it takes effect when the node starts.
+
+        ``protocol`` is its new ``inter.broker.protocol.version`` in ZooKeeper mode, empty for the one it has.
+
+        Raises:
+            ModelError: the node runs, or :meth:`NodeReleases.upgrade` refuses.
+        """
+        if self.is_up(node):
+            raise ModelError(f"{self.name_of(node)} runs: stop it before its software is replaced", code="running")
+        before = self.releases.of(node)
+        self.releases.upgrade(node, version, protocol)
+        after = self.releases.of(node)
+        if after != before:
+            detail = f"from {before.text} to {after.text}"
+            self.emit(NodeUpgraded(self.now_us, self.name_of(node), self._broker_id(node), detail))
+        self._install_releases()
+
+    def profile_of(self, node: int) -> Profile:
+        """Return the rules that a broker or controller follows."""
+        return self._installed[node]
+
+    def _features_replayed(self, node: int, levels: Mapping[str, int]) -> None:
+        """Let a node follow the feature levels that it has replayed, right after the current event."""
+        del levels
+        self.network.kernel.schedule(self.now_us, CONTROL, node, _FINALIZED)
+
+    def _install_releases(self) -> None:
+        """Rebuild every node whose rules have changed: its own, or those that depend on the oldest node's."""
+        for node in self.releases.nodes:
+            profile = self.releases.profile(node)
+            if profile != self._installed[node]:
+                self.install(node, profile)
+        self.profile = self.cluster_state.profile = self.releases.least_profile()
+
+    def install(self, node: int, profile: Profile) -> None:
+        """Let a broker or dedicated controller follow other rules from here on.
+
+        All that its process has in memory and on disk is kept: the node is built anew with the state that it had.
+        """
+        self.network.wake_exchanges(node)
+        software = Software.of(profile, self.spec.config)
+        if node in self.brokers:
+            saved = self.brokers[node].save()
+            self.topics.install(node, *software)
+            self.brokers[node] = broker = self._make_broker(node, software)
+            self._join(broker, software)
+            self.coordinators[node] = self._host_coordinators(node, profile)
+            broker.formed()
+            broker.load(saved)
+            self.network.processes[node].run(broker)
+        else:
+            self.plane.install(node, software)
+            self.network.processes[node].run(self.plane.servers[node][1])
+        self._installed[node] = profile
 
     def pause(self, node: int) -> None:
         """Pause a process (SIGSTOP); the process does not notice."""
@@ -549,6 +637,7 @@ class Cluster:
     def save(self) -> Snapshot:
         """Return a keyframe of the whole cluster, for :meth:`load`."""
         return Snapshot(
+            self.releases.save(),
             self.network.save(),
             self.streams.save(),
             self.topics.save(),
@@ -569,7 +658,12 @@ class Cluster:
         Raises:
             ValueError: the keyframe belongs to another history.
         """
-        network, streams, topics, committed, plane, brokers, clients, lives, admin, outside, checker, trace = keyframe
+        (
+            releases, network, streams, topics, committed, plane, brokers, clients, lives, admin, outside, checker,
+            trace,
+        ) = keyframe  # fmt: skip
+        self.releases.load(releases)
+        self._install_releases()
         self.streams.load(streams)
         self.clients.prepare(clients)
         self.external_clients.prepare(outside)

@@ -17,6 +17,8 @@ _LEVEL: Final = 4
 class Snapshot(NamedTuple):
     """State of a whole cluster at one time; only ``Cluster.load`` reads it. Of logs it has lengths, not batches."""
 
+    releases: tuple[Any, ...]
+    """Releases of nodes that were upgraded; the first part, as nodes are built by it."""
     network: tuple[Any, ...]
     streams: tuple[Any, ...]
     topics: tuple[Any, ...]

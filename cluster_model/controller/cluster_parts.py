@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import ControlPlaneClient
@@ -16,6 +16,7 @@ from cluster_model.kernel.rng import RandomStreams
 from cluster_model.log.batch_store import BatchStore
 from cluster_model.log.record_keys import KeyModel, KeySet, ProducerKeys, key_model
 from cluster_model.protocol.config_defaults import check_release
+from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import Event
@@ -36,6 +37,18 @@ class ClusterParts:
     registry: TopicRegistry
     keys: dict[str, ProducerKeys]
     """Keys of the records of each producer that writes keyed records, by producer name."""
+
+
+class Software(NamedTuple):
+    """What a broker or controller runs: the rules of its release, and its static configuration with its defaults."""
+
+    profile: Profile
+    config: BrokerConfig
+
+    @classmethod
+    def of(cls, profile: Profile, config: Mapping[str, ConfigValue]) -> "Software":
+        """Return the software of a release with the given static configuration."""
+        return cls(profile, BrokerConfig.of(profile, config))
 
 
 def assign_replicas(topic: TopicSpec, spec: ClusterSpec, streams: RandomStreams) -> tuple[tuple[int, ...], ...]:
@@ -182,11 +195,19 @@ class ControlPlaneServer(Node, Protocol):
 class ControlPlane(Protocol):
     """Interface of the control plane of a cluster; its answers are for views and selectors, not for nodes."""
 
+    on_features: Callable[[int, Mapping[str, int]], None]
+    """Called with a node, and the feature levels that it knows, when it has replayed a record of one."""
     servers: dict[int, tuple[str, ControlPlaneServer]]
     """Node id → name and node of every process of the control plane that is not a broker."""
 
-    def join(self, broker: Broker, port: NodeContext, rack: str) -> ControlPlaneClient:
-        """Make the control-plane client of a broker; every broker joins once, before :meth:`begin`."""
+    def join(self, broker: Broker, port: NodeContext, rack: str, software: Software) -> ControlPlaneClient:
+        """Make the control-plane client of a broker; every broker joins before :meth:`begin`, and after an upgrade."""
+
+    def install(self, node: int, software: Software) -> None:
+        """Replace the software of a controller that is a process of its own; its state is kept."""
+
+    def finalized_features(self, node: int) -> Mapping[str, int]:
+        """Return the feature levels finalized since the cluster was formed that a node knows of."""
 
     def begin(self) -> None:
         """Start as a formed cluster: all brokers registered, all metadata known to every broker."""

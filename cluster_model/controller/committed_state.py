@@ -205,8 +205,8 @@ class TopicRegistry:
     """Registry of all topics, partitions and replicas, for observers; a broker only gets its own replicas."""
 
     __slots__ = (
-        "_config", "_emit", "_keys", "_last_id", "_metadata", "_profile", "_seed", "_settings", "_whole", "committed",
-        "epoch_branches", "observer", "replicas",
+        "_config", "_emit", "_installed", "_keys", "_last_id", "_metadata", "_profile", "_seed", "_settings", "_whole",
+        "committed", "epoch_branches", "observer", "replicas",
     )  # fmt: skip
 
     def __init__(
@@ -229,6 +229,8 @@ class TopicRegistry:
         """Batch stores of all partitions that ever existed."""
         self._profile = profile
         self._config = config
+        self._installed: dict[int, tuple[Profile, BrokerConfig]] = {}
+        """Rules and configuration of brokers that run another release than the cluster was formed with."""
         self._settings = settings
         self._metadata = metadata
         self._emit = emit
@@ -366,14 +368,22 @@ class TopicRegistry:
         """Create an empty replica on a broker: a new log directory."""
         partition = state.partition
         epoch_branches = self._branches_of(partition)
+        profile, config = self._installed.get(broker, (self._profile, self._config))
         replica = Replica(
-            broker, partition, state.replicas, self._profile, self._config, topic, epoch_branches,
-            self._metadata[broker], self._emit, state.topic_id,
+            broker, partition, state.replicas, profile, config, topic, epoch_branches, self._metadata[broker],
+            self._emit, state.topic_id,
         )  # fmt: skip
         replica.observer = self.observer
         replica.log.segments.set_jitter_seed(number_of(f"{self._seed}/segment-jitter:{broker}:{partition}"))
         self.replicas.setdefault(partition, {})[broker] = replica
         return replica
+
+    def install(self, broker: int, profile: Profile, config: BrokerConfig) -> None:
+        """Give a broker another release: its replicas are made anew, and are to be loaded with their former state."""
+        self._installed[broker] = (profile, config)
+        for name, holders in self.replicas.items():
+            if broker in holders:
+                self.create_replica(broker, first_state(name, (), ()), self._settings.of(topic_of(name)))
 
     def replica(self, broker: int, partition: str) -> Replica:
         """Return the replica that a snapshot refers to."""

@@ -19,11 +19,12 @@ from cluster_model.protocol.messages import PartitionState
 from cluster_model.protocol.versions import Profile
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ClusterState:
     """Live objects of a cluster by name, for reading only."""
 
     profile: Profile
+    """Rules that every node follows: those of the oldest one during an upgrade."""
     records: dict[str, CommittedPartition]
     """The controller's committed state, by partition."""
     replicas: dict[str, dict[int, Replica]]

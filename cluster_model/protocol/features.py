@@ -6,16 +6,17 @@ configuration may set other levels of the features that change a rule of the mod
 """
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.metadata_versions import latest_of
-from cluster_model.protocol.releases import Version
-from cluster_model.protocol.versions import ELR_FEATURE, TRANSACTION_FEATURE, Profile
+from cluster_model.protocol.metadata_versions import is_at_least, latest_of, metadata_version
+from cluster_model.protocol.releases import Version, parse_version
+from cluster_model.protocol.rule_gates import PROTOCOL_RULES
+from cluster_model.protocol.versions import ELR_FEATURE, FLAG_BY_NAME, GROUP_FEATURE, TRANSACTION_FEATURE, Profile
 
 METADATA_FEATURE: Final = "metadata.version"
 KRAFT_FEATURE: Final = "kraft.version"
-GROUP_FEATURE: Final = "group.version"
 SHARE_FEATURE: Final = "share.version"
 STREAMS_FEATURE: Final = "streams.version"
 
@@ -61,23 +62,87 @@ class Feature(NamedTuple):
 
 
 def features_of(profile: Profile, config: Mapping[str, ConfigValue]) -> tuple[Feature, ...]:
-    """Return the features of a cluster, by name; none in ZooKeeper mode (``BrokerFeatures.createEmpty``)."""
+    """Return the features of a cluster, by name; none in ZooKeeper mode (``BrokerFeatures.createEmpty``).
+
+    The levels that can be chosen are those of the node's release, the finalized ones those that it knows.
+    """
     if not profile.kraft:
         return ()
-    levels = _by_name(_DEFAULTS, profile) | {
-        ELR_FEATURE: int(profile.elr),
-        TRANSACTION_FEATURE: 2 if profile.transactions_v2 else int(config.get(TRANSACTION_FEATURE, 1)),
-    }
-    found = [Feature(name, 0, highest, levels.get(name, 0)) for name, highest in _by_name(_HIGHEST, profile).items()]
-    newest = latest_of(profile.version).number
-    found.append(Feature(METADATA_FEATURE, _reached(_LOWEST_METADATA_LEVELS, profile), newest, newest))
+    if profile.protocol:
+        levels = dict(profile.levels)
+    else:
+        levels = _by_name(_DEFAULTS, profile.number) | {
+            ELR_FEATURE: int(profile.elr),
+            TRANSACTION_FEATURE: 2 if profile.transactions_v2 else int(config.get(TRANSACTION_FEATURE, 1)),
+        }
+    highest = _by_name(_HIGHEST, profile.number)
+    found = [Feature(name, 0, most, levels.get(name, 0)) for name, most in highest.items()]
+    lowest, newest = _reached(_LOWEST_METADATA_LEVELS, profile.number), latest_of(profile.version).number
+    level = metadata_version(profile.protocol).number if profile.protocol else newest
+    found.append(Feature(METADATA_FEATURE, lowest, newest, level))
     return tuple(sorted(found))
 
 
-def _by_name(rows: tuple[tuple[str, Version, int], ...], profile: Profile) -> dict[str, int]:
+def highest_levels(newest: int) -> dict[str, int]:
+    """Return feature → highest level in the release whose newest level of ``metadata.version`` is ``newest``."""
+    release = parse_version(metadata_version(str(newest)).release)
+    return _by_name(_HIGHEST, release) | {METADATA_FEATURE: newest}
+
+
+def levels_of_release(release: str) -> dict[str, int]:
+    """Return the levels of a new cluster of a release, which ``kafka-features.sh upgrade --release-version`` sets."""
+    profile = Profile.of(release, "kraft")
+    return {feature.name: feature.level for feature in features_of(profile, {TRANSACTION_FEATURE: 0})}
+
+
+_OF_FEATURES: Final = (
+    ("elr", ELR_FEATURE, 1),
+    ("transactions_v2", TRANSACTION_FEATURE, 2),
+    ("consumer_protocol", GROUP_FEATURE, 1),
+)
+"""(rule, feature, lowest level with the rule)."""
+_FIRST_FEATURES: Final[Version] = (4, 0)
+"""First release line with production levels of features besides ``metadata.version``."""
+
+
+class ClusterLevels(NamedTuple):
+    """What a node may use besides the rules of its own release, while nodes of several releases are in its cluster."""
+
+    protocol: str
+    """Level of ``inter.broker.protocol.version`` (ZooKeeper mode) or ``metadata.version`` in use: ``3.9-IV0``."""
+    oldest: Version
+    """Oldest release of a broker or controller: what all of them understand (ApiVersions, KIP-35)."""
+    features: tuple[tuple[str, int], ...] = ()
+    """Finalized levels of the other features, by name; not listed is 0."""
+
+
+def at_levels(profile: Profile, levels: ClusterLevels) -> Profile:
+    """Return the profile of a node of a cluster that is being upgraded.
+
+    Rules that its software alone decides are those of its release; the others are those of :mod:`rule_gates`. Gates of
+    a part of a rule are not modelled: such a rule is switched on as a whole by the software.
+    """
+    protocol = metadata_version(levels.protocol)
+    flags: dict[str, Any] = {}
+    for rule, gate in PROTOCOL_RULES.items():
+        if profile.mode not in gate.modes:
+            continue
+        own = FLAG_BY_NAME[rule].holds(profile.number)
+        if gate.by in ("protocol", "message.format"):
+            flags[rule] = own and is_at_least(protocol, metadata_version(gate.level))
+        elif gate.by == "api_versions":
+            flags[rule] = own and FLAG_BY_NAME[rule].holds(levels.oldest)
+    if profile.kraft and profile.number >= _FIRST_FEATURES:
+        finalized = dict(levels.features)
+        flags |= {rule: finalized.get(feature, 0) >= lowest for rule, feature, lowest in _OF_FEATURES}
+    flags |= {name: on for name, on in profile.rules if name in flags}
+    return replace(profile, protocol=levels.protocol, levels=levels.features, **flags)
+
+
+def _by_name(rows: tuple[tuple[str, Version, int], ...], release: Version) -> dict[str, int]:
     """Return feature → level in a release: its last row that the release has reached."""
-    return {name: level for name, since, level in rows if profile.number >= since}
+    return {name: level for name, since, level in rows if release >= since}
 
 
-def _reached(levels: tuple[tuple[Version, int], ...], profile: Profile) -> int:
-    return [level for since, level in levels if profile.number >= since][-1]
+def _reached(levels: tuple[tuple[Version, int], ...], release: Version) -> int:
+    return [level for since, level in levels if release >= since][-1]

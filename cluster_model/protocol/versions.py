@@ -1039,6 +1039,10 @@ class Profile:
     """Rules of either table that :func:`with_rules` switched on or off."""
     client_version: str = ""
     """Release of the client that :meth:`for_client` was called for, empty for the cluster's own."""
+    protocol: str = ""
+    """Level of ``inter.broker.protocol.version`` or ``metadata.version`` in use, empty for that of this release."""
+    levels: tuple[tuple[str, int], ...] = ()
+    """Finalized levels of the other features, by name, if ``features.at_levels`` set them; not listed is 0."""
 
     @property
     def name(self) -> str:
@@ -1138,6 +1142,9 @@ def with_rules(profile: Profile, rules: tuple[tuple[str, bool], ...]) -> Profile
     brokers: dict[str, Any] = {name: on for name, on in rules if name not in CLIENT_RULES}
     return replace(profile, rules=rules, **brokers)
 
+
+GROUP_FEATURE: Final = "group.version"
+"""Feature level of the consumer group protocol (KIP-848): 1 turns it on, since 4.0 the default of a new cluster."""
 
 ELR_FEATURE: Final = "eligible.leader.replicas.version"
 """Feature level set when a cluster is formatted: 1 turns KIP-966 on, 0 off; on by default since 4.1."""

@@ -40,14 +40,14 @@ class Action:
 ParamType = Literal[
     "duration", "int", "bool", "choice", "target", "percent", "size", "throughput",
     "topic", "new topic", "partition", "broker", "brokers", "placement",
-    "topic config", "broker config", "topic keys", "broker keys", "text", "group", "scopes", "offset lines",
+    "topic config", "broker config", "topic keys", "broker keys", "text", "group", "scopes", "offset lines", "release",
 ]  # fmt: skip
 """Types of parameters.
 
 A duration is in microseconds, a percentage in millionths (``1%`` is 10 000), a size in bytes, a throughput in bytes per
 second. A list of brokers or of keys is a tuple, a placement a tuple of those, and configurations are a tuple of (key,
-value) pairs. Scopes are topics, ``orders``, or some partitions of one, ``orders:0,2``; offset lines are lines of a
-file, ``orders,0,120``.
+value) pairs. A release is a release line or patch, as text. Scopes are topics, ``orders``, or some partitions of one,
+``orders:0,2``; offset lines are lines of a file, ``orders,0,120``.
 """
 
 MS: Final = 1_000

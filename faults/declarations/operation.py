@@ -12,10 +12,13 @@ from typing import Final
 
 from cluster_model.broker import topic_of
 from cluster_model.cluster import Cluster
+from cluster_model.protocol.features import METADATA_FEATURE
 from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.protocol.releases import Version, parse_version
+from cluster_model.protocol.versions import ELR_FEATURE, GROUP_FEATURE, NEWEST, TRANSACTION_FEATURE
 from faults.declarations.fault import HOUR, MS, SECOND, Action, Alias, DeclarationError, Param, Value
 
+ALL_FEATURES: Final = "all"
 ALL: Final = -1
 """As a broker: all brokers. As a number: Kafka's own default."""
 MOST_PARTITIONS: Final = 10_000
@@ -54,10 +57,10 @@ class Operation:
         return next((param for param in self.params if name and name in (param.name, param.old)), None)
 
     def unsupported_reason(self, kafka: Version, mode: str) -> str:
-        """Return why a Kafka version does not support the operation in a mode; empty if it does."""
+        """Return why a Kafka version does not support the operation in a mode (empty: unknown); empty if it does."""
         if self.since and kafka < parse_version(self.since):
             return f"{self.title} requires Kafka {self.since}"
-        if self.mode and self.mode != mode:
+        if self.mode and mode and self.mode != mode:
             return f"{self.title} requires {self.mode} mode"
         return ""
 
@@ -405,6 +408,61 @@ OPERATIONS: Final = _table(
         ),
         may_break="with wait: none, two replicas of a partition may be out of sync at the same time",
         aliases=(Alias("rolling_bounce"),),
+    ),
+    Operation(
+        name="rolling_upgrade",
+        letter="v",
+        title="rolling upgrade",
+        summary="Restarts nodes one after another with the software of another release. The protocol between them "
+        "and the feature levels stay, until they are upgraded too.",
+        params=(
+            Param("to", "release", "The release to upgrade to: a line, which is its last patch, or a patch."),
+            Param(
+                "brokers",
+                "brokers",
+                "Brokers in the order of their restarts; all, ordered by id, by default.",
+                default=(),
+            ),
+            Param("controllers", "bool", "Upgrade the dedicated KRaft controllers first.", default=True),
+            Param(
+                "protocol",
+                "release",
+                "ZooKeeper mode: restart with the inter.broker.protocol.version of this release; unchanged by default.",
+                default="",
+            ),
+            Param(
+                "wait",
+                "choice",
+                "Before the next broker: wait until all replicas are in sync (isr), or only for the pause (none).",
+                default="isr",
+                choices=("isr", "none"),
+            ),
+            Param("pause", "duration", "Pause between one node's return and the next node's shutdown.", default=0),
+            Param("down", "duration", "How long each stays down.", default=500 * MS),
+        ),
+        may_break="what the new release changes; with wait: none, two replicas may be out of sync at the same time",
+        default_params=lambda _cursor: {"to": NEWEST},
+    ),
+    Operation(
+        name="upgrade_features",
+        letter="y",
+        title="upgrade features",
+        summary="Raises feature levels such as metadata.version to those of a release, as kafka-features.sh upgrade "
+        "--release-version does. Kafka refuses while a broker is too old for them.",
+        params=(
+            Param("release", "release", "The release whose levels are to be used."),
+            Param(
+                "feature",
+                "choice",
+                "The feature to upgrade.",
+                default=ALL_FEATURES,
+                choices=(ALL_FEATURES, METADATA_FEATURE, GROUP_FEATURE, TRANSACTION_FEATURE, ELR_FEATURE),
+            ),
+        ),
+        may_break="the way back: a cluster with new levels cannot return to the old release",
+        since="3.3",
+        mode="kraft",
+        default_params=lambda _cursor: {"release": NEWEST},
     ),
     Operation(
         name="reset_offsets",

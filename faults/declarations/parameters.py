@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from cluster_model.protocol.config_defs import Scope, check
 from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.releases import RELEASES, unknown_hint
 from faults.declarations.fault import NUMERIC, Action, Fault, FaultError, Param
 from faults.declarations.operation import Operation
 from faults.declarations.targets import parse
@@ -114,6 +115,8 @@ def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
         texts = isinstance(value, tuple) and value and all(isinstance(each, str) for each in value)
         right = texts and all(re.fullmatch(pattern, each, re.ASCII) for each in value)
         return "" if right else f"takes a list such as [{example!r}]"
+    if param.type == "release":
+        return "" if value in RELEASES else f"takes a Kafka release such as 4.1 or 3.9.2{unknown_hint(str(value))}"
     return "" if isinstance(value, str) and value else "takes a name"
 
 

@@ -116,10 +116,18 @@ class RollingRestart(OperationBehaviour):
 
     def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Start with the first broker."""
-        brokers = job.params["brokers"] or tuple(sorted(context.cluster.brokers))
-        job.memo |= {"left": brokers, "total": len(brokers)}
+        nodes = self.nodes(context, job)
+        job.memo |= {"left": nodes, "total": len(nodes)}
         job.accepted = True
         self._next(context, job)
+
+    def nodes(self, context: OperationContext, job: OperationJob) -> tuple[int, ...]:
+        """Return the nodes in the order of their restarts."""
+        brokers: tuple[int, ...] = job.params["brokers"] or tuple(sorted(context.cluster.brokers))
+        return brokers
+
+    def before_start(self, context: OperationContext, job: OperationJob) -> None:
+        """Do what there is to do while a node is down; nothing for a restart."""
 
     def _next(self, context: OperationContext, job: OperationJob) -> None:
         left = job.memo["left"]
@@ -146,7 +154,7 @@ class RollingRestart(OperationBehaviour):
             return
         if cluster.is_up(broker):
             cluster.shutdown(broker)
-            context.progress(job, f"broker {broker} is shutting down")
+            context.progress(job, f"{cluster.name_of(broker)} is shutting down")
         job.stage = "stopping"
         context.schedule(job, CHECK_INTERVAL_US)
 
@@ -158,15 +166,16 @@ class RollingRestart(OperationBehaviour):
             context.schedule(job, job.params["down"])
 
     def _start(self, context: OperationContext, job: OperationJob) -> None:
-        broker = job.memo["broker"]
-        if not context.cluster.is_up(broker):
-            context.cluster.restart(broker)
-        context.progress(job, f"broker {broker} is starting")
+        cluster, broker = context.cluster, job.memo["broker"]
+        if not cluster.is_up(broker):
+            self.before_start(context, job)
+            cluster.restart(broker)
+        context.progress(job, f"{cluster.name_of(broker)} is starting")
         if job.params["wait"] == "isr":
             job.stage = "check isr"
             context.schedule(job, POLL_US)
         else:
-            self._rest(context, job)
+            self.rest(context, job)
 
     def _check_isr(self, context: OperationContext, job: OperationJob) -> None:
         if job.cancelled:
@@ -185,11 +194,12 @@ class RollingRestart(OperationBehaviour):
         )
         if whole:
             context.progress(job, f"broker {job.memo['broker']} is back, all replicas are in sync")
-            self._rest(context, job)
+            self.rest(context, job)
         else:
             context.schedule(job, POLL_US)
 
-    def _rest(self, context: OperationContext, job: OperationJob) -> None:
+    def rest(self, context: OperationContext, job: OperationJob) -> None:
+        """Pause before the next node, or end after the last one."""
         if not job.memo["left"]:
             self._next(context, job)
         else:

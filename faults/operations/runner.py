@@ -18,6 +18,7 @@ from faults.operations.base import REQUESTS, OperationBehaviour, OperationJob
 from faults.operations.broker_restarts import BrokerShutdown, Decommission, RollingRestart
 from faults.operations.consumer_groups import GroupDescription, GroupListing, OffsetDeletion, OffsetReset
 from faults.operations.reassignment import Reassignment, ReplicationChange
+from faults.operations.rolling_upgrade import FEATURE_UPGRADE, RollingUpgrade
 from faults.operations.transactions import (
     HangingTransactionSearch,
     ProducerDescription,
@@ -35,6 +36,8 @@ PROCEDURES: Final[Mapping[str, OperationBehaviour]] = {
     "shutdown": BrokerShutdown(),
     "decommission": Decommission(),
     "rolling_restart": RollingRestart(),
+    "rolling_upgrade": RollingUpgrade(),
+    "upgrade_features": FEATURE_UPGRADE,
     "reset_offsets": OffsetReset(),
     "describe_group": GroupDescription(),
     "list_groups": GroupListing(),

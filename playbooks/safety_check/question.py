@@ -127,7 +127,7 @@ VERBS: Final = (*FAULTS, *OPERATIONS, *OPERATION_ALIASES, HEAL)
 
 _ENDING: Final = ("crash", "power_loss", "clean_shutdown")
 """Faults that leave a process down until it is started."""
-_ABOUT: Final = ("topic", "new topic", "partition", "broker", "brokers", "group", "text", "scopes")
+_ABOUT: Final = ("topic", "new topic", "partition", "broker", "brokers", "group", "text", "scopes", "release")
 """Types of parameters that can be given as an operation's first word."""
 
 IsDown = Callable[[str], bool]

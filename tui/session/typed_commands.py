@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from cluster_model.observation import ClusterView
+from cluster_model.protocol.releases import RELEASE_LINES
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, canonical_name
 from faults.declarations import OPERATIONS, Action, Fault, FaultError, Operation, Param
 from playbooks.errors import PlaybookError, nearest, shown
@@ -275,10 +276,13 @@ def _about(name: str) -> str:
     return "heal a fault by its number or name, or all" if name == "heal" else about.get(name, "")
 
 
+_CHOICES: Final = {"bool": ("true", "false"), "release": RELEASE_LINES}
+
+
 def _of_value(param: Param | None, name: str, value: str) -> Hints:
     if param is None:
         return Hints((), f"no parameter {name}")
-    choices = param.choices or (("true", "false") if param.type == "bool" else ())
+    choices = param.choices or _CHOICES.get(param.type, ())
     words = tuple(f"{name}={each}" for each in choices if each.startswith(value))
     allowed, default = allowed_text(param), default_text(param)
     about = [param.doc, *([f"{allowed}."] if allowed else []), *([f"Default {default}."] if default else [])]
@@ -326,6 +330,8 @@ def _about_what(operation: Operation, view: ClusterView) -> list[str]:
             words += [each.name for each in view.groups]
         elif param.type == "broker":
             words += [f"b{each.id}" for each in view.brokers]
+        elif param.type == "release":
+            words += RELEASE_LINES
     return list(dict.fromkeys(words))
 
 

@@ -26,7 +26,7 @@ from cluster_model.controller.kraft.messages import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from cluster_model.controller.kraft.metadata import InitialImage, MetadataImage, MetadataLoader, Record
+from cluster_model.controller.kraft.metadata import InitialImage, MetadataImage, MetadataLoader, Record, has_features
 from cluster_model.controller.kraft.quorum_controller import QuorumController
 from cluster_model.controller.raft.raft_client import MetadataListener, RaftClient
 from cluster_model.kernel.event_loop import Payload
@@ -37,6 +37,7 @@ from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig, ControllerSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
+from cluster_model.protocol.metadata_versions import latest_of
 from cluster_model.protocol.versions import Profile
 
 # The lifecycle of a broker (``BrokerLifecycleManager``): registration, heartbeats, shutdown. A broker never fences
@@ -87,8 +88,8 @@ class BrokerLifecycleManager:
     """Registration, heartbeats and controlled shutdown of one broker (``BrokerLifecycleManager``)."""
 
     __slots__ = (
-        "_correlation", "_failures", "_former", "_jitter", "_living", "_metadata_offset", "_port", "_rack",
-        "_serial", "_settings", "_times", "channel", "epoch", "previous_epoch", "ready", "state", "unfenced",
+        "_correlation", "_failures", "_former", "_jitter", "_living", "_metadata_offset", "_newest_level", "_port",
+        "_rack", "_serial", "_settings", "_times", "channel", "epoch", "previous_epoch", "ready", "state", "unfenced",
     )  # fmt: skip
 
     def __init__(
@@ -101,8 +102,11 @@ class BrokerLifecycleManager:
         jitter: RandomStream,
         metadata_offset: Callable[[], int],
         living: LifecycleOwner,
+        newest_level: int,
     ) -> None:
         """``metadata_offset`` returns the offset of the last record that the broker has replayed.
+
+        ``newest_level`` is the newest level of ``metadata.version`` that its release supports.
 
         A process that is not registered after ``registration_us`` of the settings ends itself.
         """
@@ -124,6 +128,7 @@ class BrokerLifecycleManager:
         self._jitter = jitter
         self._metadata_offset = metadata_offset
         self._living = living
+        self._newest_level = newest_level
         self._failures = 0
         self._correlation = 0
         self._serial = 0
@@ -215,7 +220,9 @@ class BrokerLifecycleManager:
         if self.epoch < 0:
             incarnation = self._port.incarnation
             self.channel.send(
-                BrokerRegistrationRequest(self._correlation, broker, incarnation, self._rack, self._former)
+                BrokerRegistrationRequest(
+                    self._correlation, broker, incarnation, self._rack, self._former, self._newest_level
+                )
             )
             return
         stops = self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
@@ -308,6 +315,8 @@ PeerOf = Callable[[NodeContext, MetadataListener, ProcessConnections], RaftClien
 ControllerOf = Callable[[NodeContext, RaftClient, MetadataImage], QuorumController]
 BatchObserver = Callable[[int, tuple[Record, ...]], None]
 """Observer of committed batches: base offset and records."""
+FeatureObserver = Callable[[int], None]
+"""Called with a node that has replayed a record of a feature level."""
 
 
 class KraftBrokerClient:
@@ -315,7 +324,8 @@ class KraftBrokerClient:
 
     __slots__ = (
         "_base", "_broker", "_committed", "_forwarding", "_held", "_late_port", "_lifecycle", "_loaded_at", "_loader",
-        "_on_batch", "_port", "_proposals", "_timer", "controller", "handlers", "is_running", "peer", "registered",
+        "_on_batch", "_on_features", "_port", "_proposals", "_timer", "controller", "handlers", "is_running", "peer",
+        "registered",
     )  # fmt: skip
 
     def __init__(
@@ -331,6 +341,7 @@ class KraftBrokerClient:
         peer_of: PeerOf,
         controller_of: ControllerOf | None,
         on_batch: BatchObserver,
+        on_features: FeatureObserver,
     ) -> None:
         """``peer_of`` makes its quorum member, ``controller_of`` its controller (None if it is to have none)."""
         self.registered = False
@@ -341,6 +352,7 @@ class KraftBrokerClient:
         self._base = base
         self._late_port = profile.late_port
         self._on_batch = on_batch
+        self._on_features = on_features
         self._loaded_at = 0
         """Time at which the logs of this process are loaded."""
         self.peer = peer_of(port, self, broker.connections)
@@ -355,7 +367,8 @@ class KraftBrokerClient:
             HEARTBEATS, config.heartbeat_us if settings.heartbeat_retry_flat else config.session_us // 2
         )
         self._lifecycle = BrokerLifecycleManager(
-            port, rack, heartbeats, config, settings, jitter, lambda: self._loader.image.next_offset - 1, self
+            port, rack, heartbeats, config, settings, jitter, lambda: self._loader.image.next_offset - 1, self,
+            latest_of(profile.version).number,
         )  # fmt: skip
         proposals = self._channel(PROPOSALS, config.socket_timeout_us)
         self._proposals = AlterPartitionManager(port, proposals, lambda: self.broker_epoch, self._isr_answered)
@@ -506,9 +519,14 @@ class KraftBrokerClient:
             self._held.put((base_offset, records), self._port.now)
             self._catch_up()
         else:
-            self._loader.replay(base_offset, records)
+            self._replay(base_offset, records)
         if self.controller is not None:
             self.controller.on_committed(base_offset + len(records))
+
+    def _replay(self, base_offset: int, records: tuple[Record, ...]) -> None:
+        self._loader.replay(base_offset, records)
+        if has_features(records):
+            self._on_features(self._port.node_id)
 
     # -- delayed metadata ----------------------------------------------------------------------------------------------
 
@@ -534,7 +552,7 @@ class KraftBrokerClient:
     def _catch_up(self) -> None:
         """Replay what is due; drop the separate image once nothing is delayed."""
         while (batch := self._held.take_due(self._port.now)) is not None:
-            self._loader.replay(*batch)
+            self._replay(*batch)
         if self._held.delaying:
             at = self._held.next_at()
             if at >= 0:

@@ -1,11 +1,11 @@
-"""Broker registrations, heartbeats and feature levels at the active controller (``ClusterControlManager``). Sans-IO.
+"""Broker registrations and heartbeats at the active controller (``ClusterControlManager``). Sans-IO.
 
 A broker can lead and be in an ISR only while it is registered, not fenced, and not shutting down.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
+from cluster_model.controller.kraft.feature_control_manager import FeatureControlManager
 from cluster_model.controller.kraft.messages import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -24,24 +24,9 @@ from cluster_model.controller.kraft.metadata import (
 )
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControlManager
 from cluster_model.controller.rules.partition_change import BrokerControlState, next_state
-from cluster_model.protocol.admin_messages import (
-    AdminError,
-    FeatureUpdate,
-    UpdateFeaturesRequest,
-    UpdateFeaturesResponse,
-    UpgradeType,
-)
-from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.features import (
-    CHANGED_METADATA,
-    ELR_NEEDS,
-    LOWEST_BOOTSTRAP_LEVEL,
-    METADATA_FEATURE,
-    Feature,
-    features_of,
-)
-from cluster_model.protocol.versions import ELR_FEATURE, Profile
+from cluster_model.protocol.features import METADATA_FEATURE
+from cluster_model.protocol.versions import Profile
 
 # Sessions of brokers, which the active controller keeps in memory only (``BrokerHeartbeatManager``). Sans-IO. A new
 # active controller has no last contact of any broker, so it counts every broker that is not fenced in the log as just
@@ -176,7 +161,7 @@ class BrokerHeartbeatManager:
 class ClusterControlManager:
     """Decides about registrations and the fencing of brokers, from one metadata image."""
 
-    __slots__ = ("_image", "_profile", "_replication", "heartbeats")
+    __slots__ = ("_features", "_image", "_profile", "_replication", "heartbeats")
 
     def __init__(
         self,
@@ -184,8 +169,10 @@ class ClusterControlManager:
         profile: Profile,
         replication: ReplicationControlManager,
         heartbeats: BrokerHeartbeatManager,
+        features: FeatureControlManager,
     ) -> None:
         self.heartbeats = heartbeats
+        self._features = features
         self._image = image
         self._profile = profile
         self._replication = replication
@@ -199,19 +186,25 @@ class ClusterControlManager:
         restarts fast has to wait until its former session expires.
         """
         number, broker = request.correlation_id, request.broker
+        if request.newest_level < self._features.level(METADATA_FEATURE):
+            # ``ClusterControlManager.processRegistrationFeature``
+            return [], BrokerRegistrationResponse(number, KafkaError.UNSUPPORTED_VERSION, -1)
         known = self._image.brokers.get(broker)
         other = known is not None and known.incarnation != request.incarnation
         if other and self.heartbeats.valid(broker, now):
             return [], BrokerRegistrationResponse(number, KafkaError.DUPLICATE_BROKER_REGISTRATION, -1)
         if known is not None and not other:
             renewed = RegisterBrokerRecord(
-                broker, known.incarnation, known.epoch, request.rack, known.fenced, known.in_controlled_shutdown
-            )
+                broker, known.incarnation, known.epoch, request.rack, known.fenced, known.in_controlled_shutdown,
+                request.newest_level,
+            )  # fmt: skip
             self.heartbeats.touch(broker, now, fenced=known.fenced)
             return [renewed], BrokerRegistrationResponse(number, KafkaError.NONE, known.epoch)
         records: list[Record] = [] if known is None else self._end_former_session(known, request)
         epoch = end + len(records)
-        records.append(RegisterBrokerRecord(broker, request.incarnation, epoch, request.rack))
+        records.append(
+            RegisterBrokerRecord(broker, request.incarnation, epoch, request.rack, newest_level=request.newest_level)
+        )
         self.heartbeats.touch(broker, now, fenced=True)
         return records, BrokerRegistrationResponse(number, KafkaError.NONE, epoch)
 
@@ -298,69 +291,3 @@ class ClusterControlManager:
         )
         records = forget(broker, f"broker {broker} unregistered")
         return KafkaError.NONE, [*records, UnregisterBrokerRecord(broker, known.epoch)]
-
-
-# Feature levels at the active controller (``FeatureControlManager``). Sans-IO. Levels are fixed when the cluster is
-# formed: what Kafka rejects is rejected here with the same error, and a change that Kafka would make fails with
-# FEATURE_UPDATE_FAILED, because the rules of a running cluster do not change.
-
-
-_FIXED: Final = "feature levels are fixed when the cluster is formed"
-
-
-class FeatureControlManager:
-    """Validates updates of feature levels of one cluster."""
-
-    __slots__ = ("_features", "_whole")
-
-    def __init__(self, profile: Profile, config: Mapping[str, ConfigValue]) -> None:
-        self._features = {feature.name: feature for feature in features_of(profile, config)}
-        self._whole = profile.atomic_feature_updates
-
-    def update(self, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-        """Return the result of each update; the last update of a feature counts."""
-        updates = {update.feature: update for update in request.updates}
-        proposed = {name: feature.level for name, feature in self._features.items()}
-        proposed.update({name: update.level for name, update in updates.items()})
-        results = []
-        for name, update in sorted(updates.items()):
-            reason = self._reject_reason(update, proposed)
-            if reason:
-                results.append(AdminError(name, KafkaError.INVALID_UPDATE_VERSION, reason))
-            elif not request.validate_only and update.level != self._features[name].level:
-                results.append(AdminError(name, KafkaError.FEATURE_UPDATE_FAILED, _FIXED))
-            else:
-                results.append(AdminError(name, KafkaError.NONE))
-        number = request.correlation_id
-        failed = [result for result in results if result.error]
-        if self._whole and failed:
-            return UpdateFeaturesResponse(number, failed[0].error, f"{failed[0].name}: {failed[0].message}", ())
-        return UpdateFeaturesResponse(number, KafkaError.NONE, "", tuple(results))
-
-    def _reject_reason(self, update: FeatureUpdate, proposed: Mapping[str, int]) -> str:
-        """Why Kafka rejects an update, empty if it does not (``FeatureControlManager.updateFeature``)."""
-        level = update.level
-        if update.type not in tuple(UpgradeType):
-            return f"found upgrade type {update.type}, expected 1 to 3"
-        feature = self._features.get(update.feature)
-        if feature is None:
-            return f"found {update.feature!r}, supported are {', '.join(self._features)}"
-        if not feature.lowest <= level <= feature.highest:
-            return f"found level {level}, supported are {feature.lowest} to {feature.highest}"
-        if level < feature.level and update.type == UpgradeType.UPGRADE:
-            return f"found a downgrade from level {feature.level} to {level}, allowed by upgrade type 2 or 3 only"
-        if level > feature.level and update.type != UpgradeType.UPGRADE:
-            return f"found an upgrade from level {feature.level} to {level}, allowed by upgrade type 1 only"
-        if update.feature == METADATA_FEATURE:
-            return _metadata_reject_reason(level, feature)
-        if update.feature == ELR_FEATURE and level and proposed[METADATA_FEATURE] < ELR_NEEDS:
-            return f"found {METADATA_FEATURE} {proposed[METADATA_FEATURE]}, allowed from {ELR_NEEDS}"
-        return ""
-
-
-def _metadata_reject_reason(level: int, feature: Feature) -> str:
-    """``updateMetadataVersion``: no downgrade over a level that changed the records, safe or not (KAFKA-13896)."""
-    if level < LOWEST_BOOTSTRAP_LEVEL:
-        return f"found level {level}, allowed from {LOWEST_BOOTSTRAP_LEVEL}"
-    crossed = [changed for changed in CHANGED_METADATA if level < changed <= feature.level]
-    return f"found level {level}, but level {crossed[0]} changed the metadata records" if crossed else ""

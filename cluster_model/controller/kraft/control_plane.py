@@ -1,15 +1,27 @@
 """The control plane of a KRaft cluster: controllers, control-plane clients of brokers, and committed state."""
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.connections.network_client import CONNECTIONS
 from cluster_model.connections.process_connections import ProcessConnections
-from cluster_model.controller.cluster_parts import ClusterParts, ControllerRole, ControllerView, ControlPlaneServer
+from cluster_model.controller.cluster_parts import (
+    ClusterParts,
+    ControllerRole,
+    ControllerView,
+    ControlPlaneServer,
+    Software,
+)
 from cluster_model.controller.committed_state import TopicRegistry
-from cluster_model.controller.kraft.broker_side import BatchObserver, ControllerOf, KraftBrokerClient, PeerOf
+from cluster_model.controller.kraft.broker_side import (
+    BatchObserver,
+    ControllerOf,
+    FeatureObserver,
+    KraftBrokerClient,
+    PeerOf,
+)
 from cluster_model.controller.kraft.metadata import (
     FENCE,
     UNFENCE,
@@ -17,6 +29,7 @@ from cluster_model.controller.kraft.metadata import (
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ConfigRecord,
+    FeatureLevelRecord,
     InitialImage,
     MetadataImage,
     PartitionChangeRecord,
@@ -24,6 +37,7 @@ from cluster_model.controller.kraft.metadata import (
     Record,
     RegisterBrokerRecord,
     RemoveTopicRecord,
+    has_features,
     topic_of,
 )
 from cluster_model.controller.kraft.quorum_controller import QuorumController
@@ -35,11 +49,13 @@ from cluster_model.controller.rules.replica_placement import Draw
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import RandomStreams
-from cluster_model.protocol.config_defs import MIN_ISR
-from cluster_model.protocol.configs import ControllerSettings, QuorumConfig
+from cluster_model.protocol.config_defs import MIN_ISR, ConfigValue
+from cluster_model.protocol.configs import BrokerConfig, ControllerSettings, QuorumConfig
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
+from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event, FeatureFinalized
 from cluster_model.protocol.messages import NO_LEADER, ApiVersionsRequest, ApiVersionsResponse, PartitionState
+from cluster_model.protocol.metadata_versions import latest_of
+from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import ClusterSpec
 
 # A dedicated controller: a separate process with a voter of the quorum (``process.roles=controller``).
@@ -48,7 +64,10 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 class ControllerNode:
     """A controller process that is not a broker: a quorum voter with a QuorumController."""
 
-    __slots__ = ("_base", "_handlers", "_on_batch", "connections", "controller", "image", "is_running", "peer")
+    __slots__ = (
+        "_base", "_handlers", "_node", "_on_batch", "_on_features", "connections", "controller", "image", "is_running",
+        "peer",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -57,12 +76,15 @@ class ControllerNode:
         peer_of: PeerOf,
         controller_of: ControllerOf,
         on_batch: BatchObserver,
+        on_features: FeatureObserver,
         connections: ProcessConnections,
     ) -> None:
         self.is_running = True
         """Whether the process is running."""
         self._base = base
         self._on_batch = on_batch
+        self._on_features = on_features
+        self._node = port.node_id
         self.image = MetadataImage(base)
         """Image of the records that this node knows to be committed."""
         self.connections = connections
@@ -107,6 +129,8 @@ class ControllerNode:
         self._on_batch(base_offset, records)
         self.image.replay(base_offset, records)
         self.controller.on_committed(base_offset + len(records))
+        if has_features(records):
+            self._on_features(self._node)
 
     def started(self) -> None:
         """The process was restarted; it replays the log up to the high watermark that the quorum reports."""
@@ -184,6 +208,8 @@ class KraftStatePublisher:
                 self._emit(BrokerRegistered(now, record.broker))
         elif isinstance(record, ConfigRecord):
             self._configured(record, records)
+        elif isinstance(record, FeatureLevelRecord):
+            self._emit(FeatureFinalized(now, f"{record.name} {record.level}"))
         elif isinstance(record, RegisterBrokerRecord) and not record.fenced:
             self._emit(BrokerRegistered(now, record.broker))
 
@@ -222,11 +248,29 @@ def initial_image(spec: ClusterSpec, parts: ClusterParts) -> InitialImage:
     states = tuple(record.state for record in parts.committed.records.values())
     ids = {state.partition.rpartition("-")[0]: state.topic_id for state in states}
     return InitialImage(
-        tuple(BrokerRegistration(broker.id, 0, 0, broker.rack, fenced=False) for broker in spec.brokers),
+        tuple(
+            BrokerRegistration(
+                broker.id, 0, 0, broker.rack, fenced=False, newest_level=latest_of(parts.profile.version).number
+            )
+            for broker in spec.brokers
+        ),
         tuple(ids.items()),
         states,
         tuple((("topic", topic.name), tuple(topic.config.items())) for topic in spec.topics if topic.config),
     )
+
+
+class NodeSettings(NamedTuple):
+    """What a node of the quorum, or an observer of it, takes from its release and its static configuration."""
+
+    profile: Profile
+    controller: ControllerSettings
+    quorum: QuorumConfig
+
+    @classmethod
+    def of(cls, profile: Profile, config: Mapping[str, ConfigValue]) -> "NodeSettings":
+        """Return the settings of a release with the given static configuration."""
+        return cls(profile, ControllerSettings.of(profile, config), QuorumConfig.of(profile, config))
 
 
 class KraftControlPlane:
@@ -244,24 +288,49 @@ class KraftControlPlane:
         self._parts = parts
         self._streams = streams
         self._base = initial_image(spec, parts)
-        self._settings = ControllerSettings.of(parts.profile, spec.config)
-        self._quorum = QuorumConfig.of(parts.profile, spec.config)
+        self._settings = NodeSettings.of(parts.profile, spec.config)
+        self._installed: dict[int, NodeSettings] = {}
+        """Settings of nodes that run another release than the cluster was formed with."""
         self._store = QuorumStore()
         self._emit = emit
         self._clock = clock = port_of(spec.voters[0]).clock
         self._truth = KraftStatePublisher(self._base, parts.registry, lambda: clock.now, emit)
         self._controls: dict[int, KraftBrokerClient] = {}
+        self._port_of = port_of
+        self.on_features: Callable[[int, Mapping[str, int]], None] = lambda node, levels: None
+        """Called with a node, and the feature levels that it knows, when it has replayed a record of one."""
         self._nodes = {
-            node: ControllerNode(
-                port_of(node), self._base, self._peer, self._controller, self._truth.publish,
-                ProcessConnections(port_of(node), parts.config.connections, streams.named(f"connections:{node}")),
-            )
-            for node in spec.voters
-            if node not in spec.combined
-        }  # fmt: skip
+            node: self._controller_node(node, parts.config) for node in spec.voters if node not in spec.combined
+        }
         self.servers: dict[int, tuple[str, ControlPlaneServer]] = {
             node: (f"controller {node}", server) for node, server in self._nodes.items()
         }
+
+    def _controller_node(self, node: int, config: BrokerConfig) -> ControllerNode:
+        port, jitter = self._port_of(node), self._streams.named(f"connections:{node}")
+        return ControllerNode(
+            port, self._base, self._peer, self._controller, self._truth.publish, self._features_replayed,
+            ProcessConnections(port, config.connections, jitter),
+        )  # fmt: skip
+
+    def _features_replayed(self, node: int) -> None:
+        self.on_features(node, self.finalized_features(node))
+
+    def finalized_features(self, node: int) -> Mapping[str, int]:
+        """Return the feature levels finalized since the cluster was formed that a node knows of."""
+        image = self._nodes[node].image if node in self._nodes else self._controls[node].image
+        return image.features
+
+    def _settings_of(self, node: int) -> NodeSettings:
+        return self._installed.get(node, self._settings)
+
+    def install(self, node: int, software: Software) -> None:
+        """Replace the software of a dedicated controller; its state is kept."""
+        self._installed[node] = NodeSettings.of(software.profile, self._spec.config)
+        saved = self._nodes[node].save()
+        self._nodes[node] = upgraded = self._controller_node(node, software.config)
+        upgraded.load(saved)
+        self.servers[node] = (self.servers[node][0], upgraded)
 
     def load_from(self, other: "KraftControlPlane") -> None:
         """Prepare to load snapshots of another cluster: batches that they leave out are in its log store."""
@@ -270,8 +339,9 @@ class KraftControlPlane:
     def _peer(self, port: NodeContext, listener: MetadataListener, connections: ProcessConnections) -> RaftClient:
         """Make a quorum member and its connections (``KafkaRaftManager.buildNetworkClient``)."""
         stream = self._streams.named(f"raft:{port.node_id}")
-        channel = connections.open(self._quorum.request_timeout_us, asks_versions=True)
-        peer = RaftClient(port, self._spec.voters, self._store, self._quorum, stream, listener, channel.client)
+        quorum = self._settings_of(port.node_id).quorum
+        channel = connections.open(quorum.request_timeout_us, asks_versions=True)
+        peer = RaftClient(port, self._spec.voters, self._store, quorum, stream, listener, channel.client)
         channel.failed, channel.client.opened = peer.on_disconnect, peer.opened
         return peer
 
@@ -279,8 +349,9 @@ class KraftControlPlane:
         return self._streams.named(f"placement:{topic}").below
 
     def _controller(self, port: NodeContext, peer: RaftClient, committed: MetadataImage) -> QuorumController:
+        settings = self._settings_of(port.node_id)
         return QuorumController(
-            port, peer, committed, self._base, self._parts.profile, self._settings, self._spec.config, self._draw,
+            port, peer, committed, self._base, settings.profile, settings.controller, self._spec.config, self._draw,
             self._emit_active,
         )  # fmt: skip
 
@@ -293,20 +364,23 @@ class KraftControlPlane:
     def _name(self, node: int) -> str:
         return f"broker {node}" if node in self._controls else f"controller {node}"
 
-    def join(self, broker: Broker, port: NodeContext, rack: str) -> KraftBrokerClient:
+    def join(self, broker: Broker, port: NodeContext, rack: str, software: Software) -> KraftBrokerClient:
         """Make the control-plane client of a broker, with a controller in it if the broker is one."""
+        if broker.id in self._controls:
+            self._installed[broker.id] = NodeSettings.of(software.profile, self._spec.config)
         control = KraftBrokerClient(
             broker,
             port,
             rack,
             self._base,
-            self._parts.profile,
-            self._parts.config,
-            self._settings,
+            software.profile,
+            software.config,
+            self._settings_of(broker.id).controller,
             self._streams.named(f"lifecycle:{broker.id}"),
             self._peer,
             self._controller if broker.id in self._spec.combined else None,
             self._truth.publish,
+            self._features_replayed,
         )
         self._controls[broker.id] = control
         return control
@@ -393,7 +467,8 @@ class KraftControlPlane:
     @property
     def session_us(self) -> int:
         """``broker.session.timeout.ms`` in µs."""
-        return self._settings.session_us
+        newest = self._newest()
+        return (self._settings if newest is None else self._settings_of(newest.node)).controller.session_us
 
     def expire_session(self, broker: int) -> bool:
         """Fence a broker at the active controller as if its heartbeats were late; its next heartbeat unfences it."""

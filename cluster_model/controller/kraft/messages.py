@@ -12,7 +12,8 @@ class BrokerRegistrationRequest(NamedTuple):
     """Registration of a newly started process as broker ``broker``, with its ``broker.rack`` (empty for none).
 
     ``incarnation`` is generated anew by every process. ``previous_epoch`` is the broker epoch that a clean shutdown
-    left on disk, -1 for none (KIP-966).
+    left on disk, -1 for none (KIP-966). ``newest_level`` is the newest level of ``metadata.version`` that its release
+    supports, and stands for the ranges of all features (KIP-584).
     """
 
     correlation_id: int
@@ -20,6 +21,7 @@ class BrokerRegistrationRequest(NamedTuple):
     incarnation: int
     rack: str = ""
     previous_epoch: int = -1
+    newest_level: int = 0
 
 
 class BrokerRegistrationResponse(NamedTuple):

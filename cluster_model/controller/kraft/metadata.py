@@ -33,6 +33,8 @@ class RegisterBrokerRecord(NamedTuple):
     rack: str
     fenced: bool = True
     in_controlled_shutdown: bool = False
+    newest_level: int = 0
+    """Newest level of ``metadata.version`` that its release supports; it stands for all ranges of features."""
 
 
 class BrokerRegistrationChangeRecord(NamedTuple):
@@ -99,6 +101,13 @@ class ClearElrRecord(NamedTuple):
     """Name of the topic, empty for all."""
 
 
+class FeatureLevelRecord(NamedTuple):
+    """A feature has this finalized level from here on."""
+
+    name: str
+    level: int
+
+
 Record = (
     RegisterBrokerRecord
     | BrokerRegistrationChangeRecord
@@ -109,7 +118,13 @@ Record = (
     | RemoveTopicRecord
     | ConfigRecord
     | ClearElrRecord
+    | FeatureLevelRecord
 )
+
+
+def has_features(records: tuple[Record, ...]) -> bool:
+    """Whether a record of a feature level is among these."""
+    return any(isinstance(record, FeatureLevelRecord) for record in records)
 
 
 def topic_of(partition: str) -> str:
@@ -133,6 +148,7 @@ class BrokerRegistration(NamedTuple):
     rack: str
     fenced: bool
     in_controlled_shutdown: bool = False
+    newest_level: int = 0
 
     @property
     def active(self) -> bool:
@@ -151,9 +167,9 @@ class InitialImage(NamedTuple):
 
 
 class MetadataImage:
-    """Metadata of one node: brokers, topics, partitions and configurations (``MetadataImage``)."""
+    """Metadata of one node: brokers, topics, partitions, configurations and features (``MetadataImage``)."""
 
-    __slots__ = ("_saved", "brokers", "configs", "freed_names", "next_offset", "partitions", "topics")
+    __slots__ = ("_saved", "brokers", "configs", "features", "freed_names", "next_offset", "partitions", "topics")
 
     def __init__(self, base: InitialImage) -> None:
         self.brokers: dict[int, BrokerRegistration] = {}
@@ -163,6 +179,8 @@ class MetadataImage:
         self.configs: dict[Resource, dict[str, ConfigValue]] = {}
         self.freed_names: dict[str, None] = {}
         """Unified names of deleted topics that a controller up to 3.3.1 keeps (KAFKA-14337)."""
+        self.features: dict[str, int] = {}
+        """Levels of features that were finalized after the cluster was formed."""
         self.next_offset = FIRST
         """Offset of the first record that is not replayed."""
         self._saved: tuple[Any, ...] | None = None
@@ -175,6 +193,7 @@ class MetadataImage:
         self.partitions = {state.partition: state for state in base.partitions}
         self.configs = {resource: dict(values) for resource, values in base.configs}
         self.freed_names = {}
+        self.features = {}
         self.next_offset = FIRST
         self._saved = None
 
@@ -199,7 +218,7 @@ class MetadataImage:
         elif isinstance(record, RegisterBrokerRecord):
             self.brokers[record.broker] = BrokerRegistration(
                 record.broker, record.epoch, record.incarnation, record.rack, record.fenced,
-                record.in_controlled_shutdown,
+                record.in_controlled_shutdown, record.newest_level,
             )  # fmt: skip
         elif isinstance(record, UnregisterBrokerRecord):
             self.brokers.pop(record.broker, None)
@@ -210,6 +229,8 @@ class MetadataImage:
             self._remove(record.name)
         elif isinstance(record, ClearElrRecord):
             self._clear_elr(record.topic)
+        elif isinstance(record, FeatureLevelRecord):
+            self.features[record.name] = record.level
         else:
             self._configure(record)
 
@@ -271,15 +292,16 @@ class MetadataImage:
             configs = tuple((resource, tuple(values.items())) for resource, values in self.configs.items())
             self._saved = (
                 self.next_offset, tuple(self.brokers.values()), tuple(self.topics.items()),
-                tuple(self.partitions.values()), configs, tuple(self.freed_names),
+                tuple(self.partitions.values()), configs, tuple(self.freed_names), tuple(self.features.items()),
             )  # fmt: skip
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        until, brokers, topics, partitions, configs, freed_names = saved
+        until, brokers, topics, partitions, configs, freed_names, features = saved
         self.reset(InitialImage(brokers, topics, partitions, configs))
         self.freed_names = dict.fromkeys(freed_names)
+        self.features = dict(features)
         self.next_offset = until
         self._saved = saved
 

@@ -14,8 +14,8 @@ from cluster_model.controller.kraft.cluster_control_manager import (
     NEVER,
     BrokerHeartbeatManager,
     ClusterControlManager,
-    FeatureControlManager,
 )
+from cluster_model.controller.kraft.feature_control_manager import FeatureControlManager
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchRequest,
     AlterPartitionBatchResponse,
@@ -88,12 +88,13 @@ class ControllerApis:
         profile: Profile,
         replication: ReplicationControlManager,
         cluster: ClusterControlManager,
+        features: FeatureControlManager,
         defaults: Mapping[str, ConfigValue],
         draw: Callable[[str], Draw],
     ) -> None:
         self._bounds_operations = profile.bounds_operations
         self._cluster = cluster
-        self._features = FeatureControlManager(profile, defaults)
+        self._features = features
         self._topics = TopicControlManager(image, profile, draw, defaults)
         self._configs = ConfigurationControlManager(image, profile)
         self._partitions = ReassignmentControlManager(image, profile, replication)
@@ -127,7 +128,7 @@ class ControllerApis:
         if isinstance(request, IncrementalAlterConfigsRequest):
             return self._configs.alter(request)
         if isinstance(request, UpdateFeaturesRequest):
-            return [], self._features.update(request)
+            return self._features.update(request)
         error, records = self._cluster.unregister(request.broker)
         return records, UnregisterBrokerResponse(request.correlation_id, error)
 
@@ -189,8 +190,9 @@ class QuorumController:
         """While active: the committed image plus all later decisions."""
         self._heartbeats = BrokerHeartbeatManager(settings.session_us)
         self._replication = ReplicationControlManager(self._image, profile, defaults)
-        self._cluster = ClusterControlManager(self._image, profile, self._replication, self._heartbeats)
-        self._admin = ControllerApis(self._image, profile, self._replication, self._cluster, defaults, draw)
+        features = FeatureControlManager(self._image, profile, defaults)
+        self._cluster = ClusterControlManager(self._image, profile, self._replication, self._heartbeats, features)
+        self._admin = ControllerApis(self._image, profile, self._replication, self._cluster, features, defaults, draw)
         self._timer = DeadlineTimer(port, SESSIONS)
         self._began = began
         self._deferred: list[DeferredReply] = []

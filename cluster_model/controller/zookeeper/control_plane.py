@@ -4,7 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
-from cluster_model.controller.cluster_parts import ClusterParts, ControllerRole, ControllerView, ControlPlaneServer
+from cluster_model.controller.cluster_parts import (
+    ClusterParts,
+    ControllerRole,
+    ControllerView,
+    ControlPlaneServer,
+    Software,
+)
 from cluster_model.controller.committed_state import CommittedPartition, TopicRegistry
 from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.controller.zookeeper import kafka_zk_client
@@ -264,11 +270,19 @@ class ZooKeeperControlPlane:
         self.service = Ensemble(network, spec.zookeepers, on_commit=truth.commit)
         self.servers: dict[int, tuple[str, ControlPlaneServer]] = dict(self.service.nodes)
         self.controls: dict[int, ZooKeeperBrokerClient] = {}
+        self.on_features: Callable[[int, Mapping[str, int]], None] = lambda node, levels: None
 
-    def join(self, broker: Broker, port: NodeContext, rack: str) -> ZooKeeperBrokerClient:
+    def finalized_features(self, node: int) -> Mapping[str, int]:
+        """Return nothing: ZooKeeper mode has no feature levels."""
+        return {}
+
+    def install(self, node: int, software: Software) -> None:
+        """Do nothing: servers of ZooKeeper are not of a Kafka release."""
+
+    def join(self, broker: Broker, port: NodeContext, rack: str, software: Software) -> ZooKeeperBrokerClient:
         """Make the control-plane client of a broker."""
         control = ZooKeeperBrokerClient(
-            broker, port, rack, self.service.servers, self._parts.profile, self._parts.config, dict(self._spec.config),
+            broker, port, rack, self.service.servers, software.profile, software.config, dict(self._spec.config),
             self._emit, self._draw, lambda: tuple(self.controls),
         )  # fmt: skip
         self.controls[broker.id] = control

@@ -33,6 +33,29 @@ class NodeUp(TraceEvent):
 
 
 @event
+class NodeUpgraded(TraceEvent):
+    """A process that is down got the software of another release, or a new ``inter.broker.protocol.version``.
+
+    ``detail`` is both releases, and the protocol that the node starts with.
+    """
+
+    kind: ClassVar[str] = "node_upgraded"
+    at_us: int
+    node: str
+    broker: int
+    detail: str
+
+
+@event
+class FeatureFinalized(TraceEvent):
+    """The level of a feature was finalized (KIP-584); ``detail`` is the feature and its level."""
+
+    kind: ClassVar[str] = "feature_finalized"
+    at_us: int
+    detail: str
+
+
+@event
 class NodePaused(TraceEvent):
     """A process paused: it handles no events but is alive, as in a stop-the-world GC pause or after SIGSTOP."""
 

@@ -24,7 +24,7 @@ from playbooks.parser.document.field_types import (
     TextType,
 )
 from playbooks.parser.document.yaml_source import Node
-from playbooks.parser.sections.cluster import Config, check_releases
+from playbooks.parser.sections.cluster import Config, KafkaVersion, check_releases
 
 # Parameters of operations on consumer groups: scopes, lines of an offsets file, valid combinations.
 
@@ -177,6 +177,7 @@ _KINDS: Final[dict[str, FieldType]] = {
     "group": NAME,
     "scopes": TopicPartitionsListType("scopes"),
     "offset lines": TopicPartitionsListType("offset lines"),
+    "release": KafkaVersion(),
 }
 
 
