@@ -401,7 +401,7 @@ class Cluster:
 
     def _control(self, target: int, payload: Payload) -> None:
         if payload == _FINALIZED:
-            self.releases.finalize(target, self.plane.finalized_features(target))
+            self.releases.finalize(target, self.plane.finalized_features(target).levels)
             self._install_releases()
         elif payload:
             self.processes.exited(target, *payload, again=self.disks.starts_again(target))
@@ -502,9 +502,8 @@ class Cluster:
         """Return the rules that a broker or controller follows."""
         return self._installed[node]
 
-    def _features_replayed(self, node: int, levels: Mapping[str, int]) -> None:
+    def _features_replayed(self, node: int) -> None:
         """Let a node follow the feature levels that it has replayed, right after the current event."""
-        del levels
         self.network.kernel.schedule(self.now_us, CONTROL, node, _FINALIZED)
 
     def _install_releases(self) -> None:

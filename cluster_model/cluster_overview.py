@@ -185,7 +185,7 @@ def overview(cluster: "Cluster") -> ClusterView:
     return ClusterView(
         now_us=cluster.now_us,
         events=cluster.executed,
-        profile=cluster.profile.name,
+        profile=cluster.spec.profile.name,
         controller=_controller(cluster),
         controller_epoch=cluster.plane.controller_epoch(),
         controllers=cluster.plane.member_views(),
@@ -236,6 +236,7 @@ def _broker_view(cluster: "Cluster", broker: int, rack: str, leads: int, stale: 
         epoch=cluster.brokers[broker].control.broker_epoch,
         shutting_down=plane.is_shutting_down(broker),
         controller=plane.known_controller(broker) if cluster.is_up(broker) else NO_LEADER,
+        release=cluster.releases.upgraded_text(broker),
     )
 
 

@@ -52,6 +52,11 @@ class NodeReleases:
         """Return what a broker or dedicated controller runs."""
         return self._releases[node]
 
+    def upgraded_text(self, node: int) -> str:
+        """Return what a node runs as text, empty as long as that is what the cluster was formed with."""
+        release = self._releases[node]
+        return "" if release == self._first else release.text
+
     @property
     def nodes(self) -> tuple[int, ...]:
         """Nodes that have a Kafka release."""
@@ -85,9 +90,9 @@ class NodeReleases:
         self._releases[node] = self.changed(node, version, protocol)
 
     def changed(self, node: int, version: str, protocol: str = "") -> NodeRelease:
-        """Return what a node would run with other software; ``protocol`` is its ``inter.broker.protocol.version``.
+        """Return what a node would run with other software.
 
-        An empty ``protocol`` is the one that it has.
+        ``protocol`` is the release of its ``inter.broker.protocol.version``; empty for the one that it has.
 
         Raises:
             ModelError: there is no such release or node, it lacks the cluster's mode, or it does not know the protocol.
@@ -97,7 +102,7 @@ class NodeReleases:
         Profile.of(version, self._formed.mode)
         release = self._releases[node]._replace(version=version)
         if protocol:
-            release = release._replace(protocol=metadata_version(protocol).name)
+            release = release._replace(protocol=latest_of(protocol).name)
         newest = latest_of(version)
         if not self._formed.kraft and metadata_version(release.protocol).order > newest.order:
             raise ModelError(

@@ -17,6 +17,7 @@ from cluster_model.protocol.events import (
     ExpectationChecked,
     FaultHealed,
     FaultInjected,
+    FeatureFinalized,
     InvariantViolated,
     IsrChanged,
     LeaderElected,
@@ -25,6 +26,7 @@ from cluster_model.protocol.events import (
     NodePaused,
     NodeResumed,
     NodeUp,
+    NodeUpgraded,
     PartitionOffline,
     RecordsAcked,
     RecordsFailed,
@@ -51,6 +53,10 @@ def event_sentence(event: Event) -> str:
         return f"{event.by}: {event.detail}"
     if isinstance(event, NodeDown | NodeUp | NodePaused | NodeResumed):
         return f"{event.node} {_NODE[event.kind]}"
+    if isinstance(event, NodeUpgraded):
+        return f"{event.node} was upgraded {event.detail}"
+    if isinstance(event, FeatureFinalized):
+        return f"the level of a feature was finalized: {event.detail}"
     return _of_partition(event)
 
 

@@ -179,6 +179,13 @@ class ControllerView:
     """Names of the faults active on it."""
 
 
+class FinalizedFeatures(NamedTuple):
+    """Feature levels that were finalized since the cluster was formed, by name, and the offset of the last one."""
+
+    levels: Mapping[str, int]
+    offset: int
+
+
 class ControlPlaneServer(Node, Protocol):
     """A separate process of the control plane: a KRaft controller or a ZooKeeper server."""
 
@@ -195,8 +202,8 @@ class ControlPlaneServer(Node, Protocol):
 class ControlPlane(Protocol):
     """Interface of the control plane of a cluster; its answers are for views and selectors, not for nodes."""
 
-    on_features: Callable[[int, Mapping[str, int]], None]
-    """Called with a node, and the feature levels that it knows, when it has replayed a record of one."""
+    on_features: Callable[[int], None]
+    """Called with a node that has replayed a record of a feature level."""
     servers: dict[int, tuple[str, ControlPlaneServer]]
     """Node id → name and node of every process of the control plane that is not a broker."""
 
@@ -206,7 +213,7 @@ class ControlPlane(Protocol):
     def install(self, node: int, software: Software) -> None:
         """Replace the software of a controller that is a process of its own; its state is kept."""
 
-    def finalized_features(self, node: int) -> Mapping[str, int]:
+    def finalized_features(self, node: int) -> FinalizedFeatures:
         """Return the feature levels finalized since the cluster was formed that a node knows of."""
 
     def begin(self) -> None:

@@ -159,6 +159,8 @@ class BrokerView:
     """Whether the controller knows it to be in controlled shutdown."""
     controller: int = -1
     """Controller that it knows; -1 for none, or while it is down."""
+    release: str = ""
+    """Kafka release and protocol that it was upgraded to, empty as long as it runs what the cluster was formed with."""
 
 
 @dataclass(frozen=True, slots=True)

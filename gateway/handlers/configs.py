@@ -130,7 +130,7 @@ def topic_configs(call: ApiCall, topic: str, own: Mapping[str, ConfigValue]) -> 
     settings = cluster.brokers[call.broker].settings
     layers = _layers(call)
     found = []
-    for each in of_topic_with(settings.broker, cluster.profile, own):
+    for each in of_topic_with(settings.broker, cluster.profile_of(call.broker), own):
         name = each.key.name
         beneath = TOPIC_SYNONYMS.get(name, name)
         synonyms = [(name, each.value, OWN)] if name in own else []
@@ -150,7 +150,7 @@ def _broker_configs(call: ApiCall, name: str) -> list[dict[str, Any]]:
         ]
     layers = _layers(call)
     found = []
-    for each in of_broker(cluster.brokers[call.broker].settings, cluster.profile):
+    for each in of_broker(cluster.brokers[call.broker].settings, cluster.profile_of(call.broker)):
         key = each.key
         synonyms = _synonyms(layers, key.name)
         found.append(_config(key, each.value, synonyms, read_only=_is_fixed(call, key)))
@@ -184,7 +184,7 @@ def _of_this_listener(call: ApiCall) -> list[dict[str, Any]]:
 
 def _is_fixed(call: ApiCall, key: ConfigKey) -> bool:
     """Return whether a broker configuration only changes with a restart."""
-    return not call.context.cluster.profile.dynamic_config or key.dynamic == "read-only"
+    return not call.context.cluster.profile_of(call.broker).dynamic_config or key.dynamic == "read-only"
 
 
 _Layer = tuple[Mapping[str, str], int]
@@ -199,7 +199,7 @@ def _layers(call: ApiCall) -> tuple[_Layer, ...]:
         (_taken(call, ""), ALL_BROKERS),
         (cluster.brokers[call.broker].settings.started_with, START),
     )
-    defaults = {each.key.name: each.value for each in of_broker_with({}, cluster.profile) if each.value}
+    defaults = {each.key.name: each.value for each in of_broker_with({}, cluster.profile_of(call.broker)) if each.value}
     layers = (({name: written(value) for name, value in held.items()}, source) for held, source in given)
     return (*layers, (defaults, DEFAULT))
 

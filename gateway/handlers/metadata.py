@@ -43,7 +43,7 @@ def api_versions(call: ApiCall) -> RequestHandlerGenerator:
 def _features(call: ApiCall) -> dict[str, Any]:
     """Return supported and finalized feature levels (KIP-584)."""
     cluster = call.context.cluster
-    known = features_of(cluster.profile, cluster.spec.config)
+    known = features_of(cluster.profile_of(call.broker), cluster.spec.config)
     if not known or call.version < _HAS_FEATURES:
         return {}
     return {
@@ -53,7 +53,7 @@ def _features(call: ApiCall) -> dict[str, Any]:
             for each in known
             if each.lowest or call.version >= _HAS_RANGES_FROM_0
         ],
-        "finalized_features_epoch": FORMED,
+        "finalized_features_epoch": max(FORMED, cluster.plane.finalized_features(call.broker).offset),
         "finalized_features": [
             {"name": each.name, "min_version_level": each.level, "max_version_level": each.level}
             for each in known

@@ -102,6 +102,8 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[Row, ...]:
     registered = (f"broker epoch {node.epoch}" if node.epoch >= 0 else "", "quiet")
     pieces = ((f"{glyph} b{node.id} ", role), (state, "text"), (old, "warning"), (rack, "quiet"))
     rows = [Row(pieces, (f" leads {node.leads}", "quiet"))]
+    if node.release:
+        rows.append(Row(((node.release, "text"),)))
     held = next((each for each in home.replicas if each.broker == node.id), None)
     if held is None:
         absent = Row(((f"no replica of {home.name}", "quiet"),))

@@ -96,6 +96,8 @@ def broker_tip(node: BrokerView, view: ClusterView) -> str:
     if node.rack:
         words.append(f"rack {node.rack}")
     lines = [f"b{node.id} {', '.join(words)}"]
+    if node.release:
+        lines.append(f"runs {node.release}")
     if node.stale:
         lines.append(f"its metadata is stale for {node.stale} partitions")
     if node.faults:

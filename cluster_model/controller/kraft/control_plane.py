@@ -12,6 +12,7 @@ from cluster_model.controller.cluster_parts import (
     ControllerRole,
     ControllerView,
     ControlPlaneServer,
+    FinalizedFeatures,
     Software,
 )
 from cluster_model.controller.committed_state import TopicRegistry
@@ -297,8 +298,8 @@ class KraftControlPlane:
         self._truth = KraftStatePublisher(self._base, parts.registry, lambda: clock.now, emit)
         self._controls: dict[int, KraftBrokerClient] = {}
         self._port_of = port_of
-        self.on_features: Callable[[int, Mapping[str, int]], None] = lambda node, levels: None
-        """Called with a node, and the feature levels that it knows, when it has replayed a record of one."""
+        self.on_features: Callable[[int], None] = lambda node: None
+        """Called with a node that has replayed a record of a feature level."""
         self._nodes = {
             node: self._controller_node(node, parts.config) for node in spec.voters if node not in spec.combined
         }
@@ -314,12 +315,12 @@ class KraftControlPlane:
         )  # fmt: skip
 
     def _features_replayed(self, node: int) -> None:
-        self.on_features(node, self.finalized_features(node))
+        self.on_features(node)
 
-    def finalized_features(self, node: int) -> Mapping[str, int]:
+    def finalized_features(self, node: int) -> FinalizedFeatures:
         """Return the feature levels finalized since the cluster was formed that a node knows of."""
         image = self._nodes[node].image if node in self._nodes else self._controls[node].image
-        return image.features
+        return FinalizedFeatures(image.features, image.features_offset)
 
     def _settings_of(self, node: int) -> NodeSettings:
         return self._installed.get(node, self._settings)

@@ -169,7 +169,10 @@ class InitialImage(NamedTuple):
 class MetadataImage:
     """Metadata of one node: brokers, topics, partitions, configurations and features (``MetadataImage``)."""
 
-    __slots__ = ("_saved", "brokers", "configs", "features", "freed_names", "next_offset", "partitions", "topics")
+    __slots__ = (
+        "_saved", "brokers", "configs", "features", "features_offset", "freed_names", "next_offset", "partitions",
+        "topics",
+    )  # fmt: skip
 
     def __init__(self, base: InitialImage) -> None:
         self.brokers: dict[int, BrokerRegistration] = {}
@@ -181,6 +184,8 @@ class MetadataImage:
         """Unified names of deleted topics that a controller up to 3.3.1 keeps (KAFKA-14337)."""
         self.features: dict[str, int] = {}
         """Levels of features that were finalized after the cluster was formed."""
+        self.features_offset = 0
+        """Offset of the last record of a feature level, 0 if there is none: the epoch of the finalized features."""
         self.next_offset = FIRST
         """Offset of the first record that is not replayed."""
         self._saved: tuple[Any, ...] | None = None
@@ -193,7 +198,7 @@ class MetadataImage:
         self.partitions = {state.partition: state for state in base.partitions}
         self.configs = {resource: dict(values) for resource, values in base.configs}
         self.freed_names = {}
-        self.features = {}
+        self.features, self.features_offset = {}, 0
         self.next_offset = FIRST
         self._saved = None
 
@@ -206,6 +211,8 @@ class MetadataImage:
         offset = base_offset
         for record in records:
             self._apply(record)
+            if isinstance(record, FeatureLevelRecord):
+                self.features_offset = offset
             offset += 1
         self.next_offset = offset
         self._saved = None
@@ -293,15 +300,16 @@ class MetadataImage:
             self._saved = (
                 self.next_offset, tuple(self.brokers.values()), tuple(self.topics.items()),
                 tuple(self.partitions.values()), configs, tuple(self.freed_names), tuple(self.features.items()),
+                self.features_offset,
             )  # fmt: skip
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state that :meth:`save` returned."""
-        until, brokers, topics, partitions, configs, freed_names, features = saved
+        until, brokers, topics, partitions, configs, freed_names, features, features_offset = saved
         self.reset(InitialImage(brokers, topics, partitions, configs))
         self.freed_names = dict.fromkeys(freed_names)
-        self.features = dict(features)
+        self.features, self.features_offset = dict(features), features_offset
         self.next_offset = until
         self._saved = saved
 

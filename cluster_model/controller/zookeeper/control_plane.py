@@ -9,6 +9,7 @@ from cluster_model.controller.cluster_parts import (
     ControllerRole,
     ControllerView,
     ControlPlaneServer,
+    FinalizedFeatures,
     Software,
 )
 from cluster_model.controller.committed_state import CommittedPartition, TopicRegistry
@@ -270,11 +271,11 @@ class ZooKeeperControlPlane:
         self.service = Ensemble(network, spec.zookeepers, on_commit=truth.commit)
         self.servers: dict[int, tuple[str, ControlPlaneServer]] = dict(self.service.nodes)
         self.controls: dict[int, ZooKeeperBrokerClient] = {}
-        self.on_features: Callable[[int, Mapping[str, int]], None] = lambda node, levels: None
+        self.on_features: Callable[[int], None] = lambda node: None
 
-    def finalized_features(self, node: int) -> Mapping[str, int]:
+    def finalized_features(self, node: int) -> FinalizedFeatures:
         """Return nothing: ZooKeeper mode has no feature levels."""
-        return {}
+        return FinalizedFeatures({}, 0)
 
     def install(self, node: int, software: Software) -> None:
         """Do nothing: servers of ZooKeeper are not of a Kafka release."""

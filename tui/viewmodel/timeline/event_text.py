@@ -227,6 +227,14 @@ def _node_up(event: Any) -> EventText:
     return glyphs.IN_SYNC, "calm", (event.node,), lambda e: f"{node_name(e.event)} started"
 
 
+def _node_upgraded(event: Any) -> EventText:
+    return glyphs.OK, "calm", (event.node,), lambda e: f"{node_name(e.event)} upgraded {e.event.detail}"
+
+
+def _feature_finalized(event: Any) -> EventText:
+    return glyphs.OK, "calm", (), lambda _entry: f"feature level finalized: {event.detail}"
+
+
 def _node_paused(event: Any) -> EventText:
     return glyphs.PAUSED, "warning", (event.node,), lambda e: f"{node_name(e.event)} paused, does not respond"
 
@@ -561,6 +569,8 @@ def _answered(event: Any) -> EventText:
 _DESCRIBERS: Final[dict[str, Callable[[Any], EventText]]] = {
     "node_down": _node_down,
     "node_up": _node_up,
+    "node_upgraded": _node_upgraded,
+    "feature_finalized": _feature_finalized,
     "node_paused": _node_paused,
     "node_resumed": _node_resumed,
     "broker_registered": _registered,
@@ -647,6 +657,8 @@ EVENT_NOUNS: Final[dict[str, EventNoun]] = {
         CLUSTER,
         ("node_down", "node down", "nodes down"),
         ("node_up", "start", "starts"),
+        ("node_upgraded", "upgraded node", "upgraded nodes"),
+        ("feature_finalized", "feature level", "feature levels"),
         ("node_paused", "pause", "pauses"),
         ("node_resumed", "node resumed", "nodes resumed"),
         ("broker_registered", "registration", "registrations"),
@@ -765,6 +777,8 @@ _SHORT: Final[dict[str, Callable[[Any], str]]] = {
     "admin_answered": lambda event: f"{event.operation.replace('_', ' ')} {'failed' if event.error else 'done'}",
     "node_down": lambda event: f"{node_name(event)} down",
     "node_up": lambda event: f"{node_name(event)} up",
+    "node_upgraded": lambda event: f"{node_name(event)} upgraded",
+    "feature_finalized": lambda event: event.detail,
     "node_paused": lambda event: f"{node_name(event)} paused",
     "node_resumed": lambda event: f"{node_name(event)} resumed",
     "broker_registered": lambda event: f"b{event.broker} registered",
