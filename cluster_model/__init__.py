@@ -6,6 +6,7 @@ process_control: crash, shutdown, restart and CPU speed of its processes.
 faultpoints: where faults take effect on brokers, connections and clients.
 external_clients: the node of the gateway's real clients.
 cluster_overview: views of a whole cluster.
+node_releases: what each node runs while a cluster is upgraded.
 snapshots: keyframes, to which a session can return.
 fidelity: which of Kafka's rules are modelled, and which are not.
 known_issues: bugs of released Kafkas.

@@ -17,7 +17,7 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 
 
 class NodeRelease(NamedTuple):
-    """What a node runs, and which protocol and features it may use."""
+    """Release of a node, with the protocol and features that it may use."""
 
     version: str
     """Its release, as it was named: a line or a patch."""

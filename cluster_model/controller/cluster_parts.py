@@ -40,7 +40,7 @@ class ClusterParts:
 
 
 class Software(NamedTuple):
-    """What a broker or controller runs: the rules of its release, and its static configuration with its defaults."""
+    """Software of a broker or controller: the rules of its release, and its static configuration with its defaults."""
 
     profile: Profile
     config: BrokerConfig

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.metadata_versions import is_at_least, latest_of, metadata_version
-from cluster_model.protocol.releases import Version, parse_version
+from cluster_model.protocol.releases import Version, number_of
 from cluster_model.protocol.rule_gates import PROTOCOL_RULES
 from cluster_model.protocol.versions import ELR_FEATURE, FLAG_BY_NAME, GROUP_FEATURE, TRANSACTION_FEATURE, Profile
 
@@ -85,8 +85,7 @@ def features_of(profile: Profile, config: Mapping[str, ConfigValue]) -> tuple[Fe
 
 def highest_levels(newest: int) -> dict[str, int]:
     """Return feature → highest level in the release whose newest level of ``metadata.version`` is ``newest``."""
-    release = parse_version(metadata_version(str(newest)).release)
-    return _by_name(_HIGHEST, release) | {METADATA_FEATURE: newest}
+    return _by_name(_HIGHEST, number_of(metadata_version(str(newest)).release)) | {METADATA_FEATURE: newest}
 
 
 def levels_of_release(release: str) -> dict[str, int]:
@@ -106,7 +105,7 @@ _FIRST_FEATURES: Final[Version] = (4, 0)
 
 
 class ClusterLevels(NamedTuple):
-    """What a node may use besides the rules of its own release, while nodes of several releases are in its cluster."""
+    """Levels that a node may use, whatever its own release, while nodes of several releases are in its cluster."""
 
     protocol: str
     """Level of ``inter.broker.protocol.version`` (ZooKeeper mode) or ``metadata.version`` in use: ``3.9-IV0``."""

@@ -5,7 +5,7 @@ base: an operation in progress and its context; operations that are a single req
 reassignment: `kafka-reassign-partitions.sh`: plans, throttles, moves, decommissioned brokers.
 consumer_groups: `kafka-consumer-groups.sh`: describe, list, delete offsets, and reset offsets (KIP-122).
 transactions: `kafka-transactions.sh` (KIP-664): list, describe producers, find hanging ones, abort.
-broker_restarts: clean shutdowns: one broker, a decommissioned broker, or a rolling restart.
+broker_restarts: clean shutdowns: one broker, a decommissioned broker, a rolling restart, or a rolling upgrade.
 
 The operations are declared in `faults.declarations.operation`; this package does not depend on faults' behaviour.
 """

@@ -16,15 +16,18 @@ from cluster_model.protocol.admin_messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
     ElectLeadersRequest,
+    FeatureUpdate,
     IncrementalAlterConfigsRequest,
     NewPartitions,
+    UpdateFeaturesRequest,
     entries_of,
 )
 from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.features import levels_of_release
 from cluster_model.protocol.group_messages import DeleteGroupsRequest
 from cluster_model.protocol.messages import DeleteRecordsRequest
 from faults.declarations.fault import FaultError
-from faults.declarations.operation import ALL, Operation
+from faults.declarations.operation import ALL, ALL_FEATURES, Operation
 
 # An operation in progress, and the context that it uses.
 
@@ -180,6 +183,21 @@ def _alter_broker_config(params: Params) -> Request:
     return altered(AlterConfigsResource("broker", broker, changes(params)))
 
 
+def _upgrade_features(params: Mapping[str, Any]) -> Request:
+    """Return the request of ``kafka-features.sh upgrade --release-version``, for all features or one of them."""
+    levels = {name: level for name, level in levels_of_release(params["release"]).items() if level}
+    wanted = params["feature"]
+    if wanted != ALL_FEATURES:
+        if wanted not in levels:
+            raise FaultError(
+                f"upgrade_features: Kafka {params['release']} has no default level of {wanted}; it has "
+                f"{', '.join(levels)}",
+                code="no_feature",
+            )
+        levels = {wanted: levels[wanted]}
+    return UpdateFeaturesRequest(0, tuple([FeatureUpdate(name, level) for name, level in levels.items()]), False)
+
+
 REQUESTS: Final[Mapping[str, OperationBehaviour]] = {
     "create_topic": RequestOperation(_create_topic),
     "delete_topic": RequestOperation(lambda params: DeleteTopicsRequest(0, (params["topic"],))),
@@ -188,6 +206,7 @@ REQUESTS: Final[Mapping[str, OperationBehaviour]] = {
     "alter_topic_config": RequestOperation(_alter_topic_config),
     "alter_broker_config": RequestOperation(_alter_broker_config),
     "delete_records": RequestOperation(lambda params: DeleteRecordsRequest(0, params["partition"], params["before"])),
+    "upgrade_features": RequestOperation(_upgrade_features),
     "delete_group": RequestOperation(lambda params: DeleteGroupsRequest(0, (params["group"],))),
 }
 

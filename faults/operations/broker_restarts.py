@@ -1,10 +1,11 @@
-"""Clean shutdowns of brokers: one broker, a decommissioned broker, or a rolling restart."""
+"""Clean shutdowns of brokers: one broker, a decommissioned broker, a rolling restart, or a rolling upgrade."""
 
 from typing import Final
 
 from cluster_model.clients import Answer, DescribeMetadata
 from cluster_model.kernel import ProcessState
 from cluster_model.protocol.admin_messages import UnregisterBrokerRequest
+from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.messages import MetadataResponse
 from faults.declarations.fault import MS, FaultError
 from faults.declarations.operation import POLL_US
@@ -213,3 +214,49 @@ class RollingRestart(OperationBehaviour):
         """Stop after the current broker, which restarts."""
         del context
         job.cancelled = True
+
+
+_CAUGHT_UP: Final = ("active", "follower", "leader")
+"""Roles of a member of the quorum that has found the leader, or leads."""
+
+
+class RollingUpgrade(RollingRestart):
+    """Rolling restart with new software: dedicated controllers first, then brokers, one at a time."""
+
+    def check(self, context: OperationContext, job: OperationJob) -> None:
+        """Refuse a release that lacks the cluster's controller mode or its protocol."""
+        cluster, params = context.cluster, job.params
+        if params["protocol"] and cluster.profile.kraft:
+            raise FaultError(
+                "rolling_upgrade: protocol is for ZooKeeper mode; in KRaft mode upgrade_features finalizes it",
+                code="not_in_mode",
+            )
+        for node in self.nodes(context, job):
+            try:
+                cluster.releases.changed(node, params["to"], params["protocol"])
+            except ModelError as error:
+                raise FaultError(str(error), code=error.code) from error
+
+    def nodes(self, context: OperationContext, job: OperationJob) -> tuple[int, ...]:
+        """Return the nodes in the order of their restarts."""
+        brokers = super().nodes(context, job)
+        controllers = [node for node in context.cluster.releases.nodes if node not in context.cluster.brokers]
+        return (*controllers, *brokers) if job.params["controllers"] else brokers
+
+    def before_start(self, context: OperationContext, job: OperationJob) -> None:
+        """Replace the software of a node that is down."""
+        context.cluster.upgrade(job.memo["broker"], job.params["to"], job.params["protocol"])
+
+    def _check_isr(self, context: OperationContext, job: OperationJob) -> None:
+        """Wait for a controller to catch up with the quorum, as ``kafka-metadata-quorum.sh`` shows it."""
+        node = job.memo["broker"]
+        if job.cancelled or node in context.cluster.brokers:
+            super()._check_isr(context, job)
+            return
+        members = {view.node: view for view in context.cluster.plane.member_views()}
+        committed = max(view.committed for view in members.values())
+        if members[node].role in _CAUGHT_UP and members[node].end >= committed:
+            context.progress(job, f"{context.cluster.name_of(node)} is back and has caught up with the quorum")
+            self.rest(context, job)
+        else:
+            context.schedule(job, POLL_US)

@@ -15,10 +15,9 @@ from faults.declarations.fault import Action, FaultError
 from faults.declarations.operation import OPERATIONS, nearest_operation
 from faults.declarations.parameters import parameters_of, params_text
 from faults.operations.base import REQUESTS, OperationBehaviour, OperationJob
-from faults.operations.broker_restarts import BrokerShutdown, Decommission, RollingRestart
+from faults.operations.broker_restarts import BrokerShutdown, Decommission, RollingRestart, RollingUpgrade
 from faults.operations.consumer_groups import GroupDescription, GroupListing, OffsetDeletion, OffsetReset
 from faults.operations.reassignment import Reassignment, ReplicationChange
-from faults.operations.rolling_upgrade import FEATURE_UPGRADE, RollingUpgrade
 from faults.operations.transactions import (
     HangingTransactionSearch,
     ProducerDescription,
@@ -37,7 +36,6 @@ PROCEDURES: Final[Mapping[str, OperationBehaviour]] = {
     "decommission": Decommission(),
     "rolling_restart": RollingRestart(),
     "rolling_upgrade": RollingUpgrade(),
-    "upgrade_features": FEATURE_UPGRADE,
     "reset_offsets": OffsetReset(),
     "describe_group": GroupDescription(),
     "list_groups": GroupListing(),

@@ -63,6 +63,7 @@ TAGS: Final[dict[str, str]] = {
     "reassignment": "moving replicas between brokers",
     "throttle": "replication quotas",
     "rolling-restart": "restarting one broker after another",
+    "upgrade": "brokers of two releases in one cluster",
     "decommission": "removing brokers permanently",
     "guards": "limits on fault injection",
     "idempotence": "idempotent producers, and leaders that detect duplicates",

@@ -17,11 +17,11 @@ from tests.determinism.driver import MOVES
 SECOND = 1_000_000
 
 PLANES = {
-    "zookeeper": ("2.8", "mode: zookeeper"),
-    "dedicated": ("4.1", "mode: kraft"),
-    "combined": ("3.6", "mode: kraft\n  controllers: [1, 2, 3]"),
+    "zookeeper": ("2.8", "mode: zookeeper", "3.4"),
+    "dedicated": ("4.1", "mode: kraft", "4.4"),
+    "combined": ("3.5", "mode: kraft\n  controllers: [1, 2, 3]", "3.9"),
 }
-"""Name → version, and how the playbook says so."""
+"""Name → version, how the playbook says so, and the version to upgrade to."""
 
 TEMPLATE = """
 floodmark: 1
@@ -61,16 +61,27 @@ steps:
   - {{at: 48s, admin: rolling_restart, brokers: [4, 2]}}
   - {{at: 61s, admin: elect_leaders}}
   - {{at: 62s, admin: decommission, broker: 4}}
+  - {{when: operations() == 0, admin: rolling_upgrade, to: "{to}", brokers: [2, 3, 1]}}
+{finalize}
+  - {{when: operations() == 0, heal: all}}
 settle: 6s
 """
+
+FINALIZE = {
+    "kraft": '  - {{when: operations() == 0, admin: upgrade_features, release: "{to}"}}',
+    "zookeeper": '  - {{when: operations() == 0, admin: rolling_upgrade, to: "{to}", protocol: "{to}", brokers: [1]}}',
+}
+"""Mode → the step that lets the nodes use what the new version brings."""
 
 
 def playbook(plane: str) -> Playbook:
     """The playbook for a kind of plane."""
-    kafka, mode = PLANES[plane]
+    kafka, mode, to = PLANES[plane]
     quorum = "zookeepers" if "zookeeper" in mode else "controllers"
     keeper = "zookeeper" if "zookeeper" in mode else "broker"
-    return loads(TEMPLATE.format(kafka=kafka, mode=mode, quorum=quorum, keeper=keeper), plane)
+    finalize = FINALIZE["zookeeper" if "zookeeper" in mode else "kraft"].format(to=to)
+    text = TEMPLATE.format(kafka=kafka, mode=mode, quorum=quorum, keeper=keeper, to=to, finalize=finalize)
+    return loads(text, plane)
 
 
 def run(plane: str, slices: str) -> tuple[Session, list[Event], str]:
@@ -93,7 +104,7 @@ def run(plane: str, slices: str) -> tuple[Session, list[Event], str]:
 def rewound(session: Session) -> Session:
     """The session, after its past was looked at in between."""
     timeline = Timeline(session, nearest=600, bytes_per_event=1)
-    for second in (6, 17, 34, 49, 63):
+    for second in (6, 17, 34, 49, 63, 71, 80, 84):
         timeline.advance(second * SECOND)
         timeline.seek_time((second - 3) * SECOND)
     return session

@@ -79,9 +79,25 @@ def test_what_is_only_looked_at_gets_kafkas_word(kraft: Wire, asked: tuple[str, 
     assert [(each.feature, each.error_code) for each in told.results] == ([] if error else [(asked[0], E.NONE)])
 
 
-def test_a_level_that_would_change_is_not_changed(kraft: Wire) -> None:
-    assert update(kraft, (TRANSACTION, 2, UP)).error_code == E.NONE
-    assert update(kraft, (TRANSACTION, 1, SAFE)).error_code == E.FEATURE_UPDATE_FAILED
+def finalized(wire: Wire, broker: int) -> tuple[int, dict[str, int]]:
+    """Epoch and levels of the finalized features, as a broker reports them."""
+    told = wire.ask(broker, api.API_VERSIONS, 3, client_software_name="test", client_software_version="1")
+    return told.finalized_features_epoch, {each.name: each.max_version_level for each in told.finalized_features}
+
+
+def test_every_broker_reports_a_level_that_was_changed() -> None:
+    wire = Wire(playbook("4.1"))
+    wire.run(2)
+    before = {broker: finalized(wire, broker) for broker in (1, 2, 3)}
+    assert {levels[TRANSACTION] for _epoch, levels in before.values()} == {2}
+    assert update(wire, (TRANSACTION, 1, SAFE)).error_code == E.NONE
+    wire.run(1)
+    after = {broker: finalized(wire, broker) for broker in (1, 2, 3)}
+    assert {levels[TRANSACTION] for _epoch, levels in after.values()} == {1}
+    assert all(after[broker][0] > before[broker][0] for broker in after)
+    assert not any(
+        wire.session.cluster.profile_of(node).transactions_v2 for node in wire.session.cluster.releases.nodes
+    )
 
 
 def test_the_levels_asked_for_together_have_to_fit(kraft: Wire) -> None:
@@ -102,10 +118,12 @@ def test_before_4_0_each_feature_has_an_error_of_its_own() -> None:
     assert update(wire, (METADATA, 3, SAFE)).results[0].error_code == E.INVALID_UPDATE_VERSION
 
 
-@pytest.mark.parametrize(("allows", "error"), [(False, E.INVALID_UPDATE_VERSION), (True, E.FEATURE_UPDATE_FAILED)])
-def test_version_0_says_whether_a_downgrade_is_allowed(kraft: Wire, allows: bool, error: E) -> None:
+@pytest.mark.parametrize(("allows", "error"), [(False, E.INVALID_UPDATE_VERSION), (True, E.NONE)])
+def test_version_0_says_whether_a_downgrade_is_allowed(allows: bool, error: E) -> None:
+    wire = Wire(playbook("4.1"))
+    wire.run(2)
     asked = [{"feature": TRANSACTION, "max_version_level": 1, "allow_downgrade": allows}]
-    assert kraft.ask(1, api.UPDATE_FEATURES, 0, timeout=9_000, feature_updates=asked).error_code == error
+    assert wire.ask(1, api.UPDATE_FEATURES, 0, timeout=9_000, feature_updates=asked).error_code == error
 
 
 @pytest.mark.slow

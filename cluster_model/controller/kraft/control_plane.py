@@ -262,7 +262,7 @@ def initial_image(spec: ClusterSpec, parts: ClusterParts) -> InitialImage:
 
 
 class NodeSettings(NamedTuple):
-    """What a node of the quorum, or an observer of it, takes from its release and its static configuration."""
+    """Settings of a node of the quorum, or an observer of it, by its release and its static configuration."""
 
     profile: Profile
     controller: ControllerSettings
