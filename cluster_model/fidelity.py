@@ -267,9 +267,26 @@ AREAS: Final = (
         since="3.3",
         modes="kraft",
         left_out=(
-            "A metadata.version below that of the release; feature upgrades at run time.",
             "Cordoned log directories (KIP-1066); adding controllers (KIP-1186) and removing dead ones (KIP-1312).",
             "Delegation tokens, ACLs, SCRAM records.",
+        ),
+    ),
+    Area(
+        "rolling upgrades",
+        "Brokers and controllers of two releases in one cluster, what each may use, feature levels and when they may change.",
+        "MetadataVersion, FeatureControlManager, QuorumFeatures, ClusterControlManager; KIP-35, KIP-584, KIP-778, KIP-1022",
+        (
+            "test_node_releases.py",
+            "protocol/test_rule_gates.py",
+            "protocol/test_metadata_versions.py",
+            "tests/gateway/test_features_wire.py",
+            "tests/determinism/test_planes.py::test_what_is_run_does_everything",
+        ),
+        left_out=(
+            "Rules of which only a part waits for a level follow the software as a whole (PARTIAL_GATES in protocol.rule_gates).",
+            "A node uses what the oldest node of the cluster understands; it does not ask on each connection (ApiVersions).",
+            "Clients use the requests that they and the release at the start of the cluster have in common.",
+            "A cluster formed with levels below those of its release; kraft.version; the migration from ZooKeeper to KRaft.",
         ),
     ),
     Area(
