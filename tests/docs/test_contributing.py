@@ -190,6 +190,16 @@ def test_what_the_recipes_add_is_there(copy: Path) -> None:
     assert python(copy, "-c", LOOK) == "found\n"
 
 
+def test_no_recipe_uses_a_name_that_is_not_defined(copy: Path) -> None:
+    """The report of the recipe is made only in the evening; a name that was changed is seen at once."""
+    paths = sorted({path for path, _text in (*FILES, *CHANGES) if path.endswith(".py")})
+    words = ("check", "--isolated", "--quiet", "--no-cache", "--select", "F821", "--output-format", "concise", *paths)
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("ruff")), *words], cwd=copy, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 @contextmanager
 def imported_from(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Imports of the rooms find the copy's; afterwards all that was imported before is there again."""
