@@ -1,6 +1,6 @@
 """What networks in shapes come to in the bundled playbooks, in numbers, under other seeds than their own."""
 
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import pytest
@@ -49,26 +49,43 @@ def test_before_pre_votes_a_ring_has_a_new_controller_every_few_seconds(kafka: s
 
 
 @seeds
-def test_before_pre_votes_who_hears_none_that_governs_waits_and_the_others_continue(seed: int) -> None:
+def test_before_pre_votes_a_leader_waits_for_a_controller_within_reach_and_the_others_continue(seed: int) -> None:
+    """Any of the newest logs may win the votes of both its neighbours, so that seeds differ in who governs."""
     incident = Thin("majority-ring", seed).until(40)
     before = ends(incident)
     incident.until(69.9)
-    governed = {event.broker for event in incident.of("controller_changed")}
-    deaf = [number for number in RING if not governed & near(number + 1)]
-    assert len(deaf) == 1
     grown = [after - sooner for sooner, after in zip(before, ends(incident), strict=True)]
-    assert [number for number in RING if grown[number] == 0] == deaf
-    assert min(growth for number, growth in enumerate(grown) if number not in deaf) > 60
     found = isrs(incident)
-    assert found[deaf[0]] == FULL[deaf[0]]
-    hears = [sorted(set(FULL[number]) & near(number + 1)) for number in RING]
-    assert [isr for number, isr in enumerate(found) if number not in deaf] == [
-        heard for number, heard in enumerate(hears) if number not in deaf
-    ]
+    changes = incident.of("controller_changed")
+    lagging = 20 * SECOND  # followers leave an ISR after the lag time, no sooner
+    governed = {
+        change.broker for change, later in zip_longest(changes, changes[1:]) if later is None or later.at_us > lagging
+    }
+    waiting, waited_long = [], False
+    for number in RING:
+        shrunk = [each for each in incident.of("isr_changed", partition=f"orders-{number}") if len(each.isr) < 3]
+        if not shrunk:
+            waiting.append(number)
+            assert (found[number], grown[number]) == (FULL[number], 0)
+            assert not governed <= near(number + 1), "it heard every controller"
+            continue
+        (change,) = shrunk
+        (*_earlier, controller) = (each.broker for each in changes if each.at_us <= change.at_us)
+        assert governed & near(number + 1)
+        assert controller in near(number + 1)
+        assert change.at_us > lagging
+        assert found[number] == sorted(set(FULL[number]) & near(number + 1))
+        assert grown[number] > 60
+        waited_long |= change.at_us > 40 * SECOND
+    assert waited_long or waiting
+    assert len(waiting) <= 1
     result = incident.finish()
     assert (result.ledger.acked, result.ledger.acked_lost) == (1_400, 0)
-    (shrunk,) = [event for event in incident.of("isr_changed", partition=f"orders-{deaf[0]}") if len(event.isr) < 3]
-    assert shrunk.at_us > 70 * SECOND
+    for number in waiting:
+        (shrunk_at,) = [
+            each.at_us for each in incident.of("isr_changed", partition=f"orders-{number}") if len(each.isr) < 3
+        ]
+        assert shrunk_at > 69.9 * SECOND
 
 
 @pytest.mark.parametrize("kafka", spread_sample(["4.0", "4.1"], 1))
