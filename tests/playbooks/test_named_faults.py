@@ -49,7 +49,7 @@ settle: 15s
 QUICK = ("ack-reset", "delayed-commit")
 LONG = (
     "acks-0-leader-crash", "consumer-truncation", "gc-pause-acks-1", "last-known-leader", "last-replica-power-loss",
-    "min-isr-one-unclean", "power-cut-all", "power-cut-elr", "quorum-lost",
+    "min-isr-one-unclean", "power-cut-all", "power-cut-elr",
 )  # fmt: skip
 
 
