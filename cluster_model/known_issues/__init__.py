@@ -5,8 +5,9 @@ controllers, groups, producers, replication, transactions: the issues of each pa
 unmodelled: issues that the model cannot express, with the reason.
 """
 
+from cluster_model.known_issues.groups import GROUP_ISSUES
 from cluster_model.known_issues.issue import EFFECTS, Effect, KnownIssue, UnmodelledIssue
 from cluster_model.known_issues.table import KNOWN_ISSUES
 from cluster_model.known_issues.unmodelled import UNMODELLED
 
-__all__ = ["EFFECTS", "KNOWN_ISSUES", "UNMODELLED", "Effect", "KnownIssue", "UnmodelledIssue"]
+__all__ = ["EFFECTS", "GROUP_ISSUES", "KNOWN_ISSUES", "UNMODELLED", "Effect", "KnownIssue", "UnmodelledIssue"]

@@ -61,6 +61,11 @@ class KnownIssue:
         holds = self._rule.holds(number)
         return holds if self.since is None else is_within(number, self.since, self.until) and not holds
 
+    @property
+    def fixed_value(self) -> bool:
+        """Value of the rule without the bug."""
+        return self.since is not None
+
     @cached_property
     def affected(self) -> tuple[str, ...]:
         """Affected release lines and patches, oldest first; a line is affected if its last patch is."""
@@ -82,6 +87,15 @@ class KnownIssue:
             elif had and number[:-1] not in found:
                 found[number[:-1]] = name
         return _without_successors(tuple(found.values()))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the newest release has it."""
+        return self.affects(number_of(PATCH_RELEASES[-1]))
+
+    def fixed_after(self, release: str) -> str:
+        """Return the first release with the fix that is newer than an affected one, empty for none."""
+        return next((name for name in self.fixed if number_of(name) > number_of(release)), "")
 
 
 def _without_successors(fixed: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Explanation of lost records: the point of no return, and the remedies, of one session (``floodmark why``)."""
+"""Explanation of a session: known issues, the point of no return, and remedies (``floodmark why``)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,18 +9,26 @@ from typing import Any, Final
 from cluster_model.checker.root_cause import LOST, MISSING, Finding
 from cluster_model.util.quantities import alternatives, counted, short_seconds, time_in_seconds
 from playbooks.diagnosis.evidence import lost_findings
+from playbooks.diagnosis.issue_search import (
+    NOTHING_TRIED,
+    CausingIssue,
+    IssueSearch,
+    failures_to_explain,
+    search_issues,
+)
 from playbooks.diagnosis.point_of_no_return import SET as BY_HAND
 from playbooks.diagnosis.point_of_no_return import PointOfNoReturn, PointOfNoReturnSearch, find_manual
-from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, changes, evaluate
+from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, Run, changes, evaluate
 from playbooks.engine.replay import playbook_of
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import repeat_action, run_to_position, start_session
-from playbooks.engine.worker_pool import cores, run_all
+from playbooks.engine.worker_pool import JobOutcome, PlaybookJob, cores, run_all
 from playbooks.errors import INTERRUPTED
 from playbooks.export.playbook_writer import export
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import RecordedSession, read_session
+from playbooks.results.failure_keys import FINDING, Failure
 from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import put_in_place
@@ -204,12 +212,15 @@ class FindingDiagnosis:
     """None if it was not searched for: only for lost records, and of many findings only the first."""
     remedies: tuple[Remedy, ...]
     """The best first; the same for all findings of a kind."""
+    issues: tuple[CausingIssue, ...] = ()
+    """Known issues of the release, each of which causes it alone."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the published document."""
         return {
             "number": self.number,
             **self.finding.to_json(),
+            "known_issues": [issue.to_json() for issue in self.issues],
             "no_return": None if self.no_return is None else _no_return_json(self.no_return),
             "remedies": [{**remedy.to_json(), "text": remedy_words(remedy)} for remedy in self.remedies],
         }
@@ -221,12 +232,33 @@ def _no_return_json(found: PointOfNoReturn) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class FailureDiagnosis:
+    """One failure that is not about single records, with the known issues that cause it."""
+
+    failure: Failure
+    issues: tuple[CausingIssue, ...]
+    """Each causes it alone."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of the published document."""
+        return {
+            "kind": self.failure.kind,
+            "name": self.failure.name,
+            "known_issues": [issue.to_json() for issue in self.issues],
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class LossExplanation:
     """The whole explanation; without findings nothing was lost."""
 
     result: SessionResult
     explained: tuple[FindingDiagnosis, ...]
     by_hand: bool
+    failures: tuple[FailureDiagnosis, ...] = ()
+    """All other failures: violated invariants, anomalies, expectations that do not hold, and so on."""
+    search: IssueSearch = NOTHING_TRIED
+    """What was tried to find known issues."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the published document."""
@@ -238,6 +270,8 @@ class LossExplanation:
             "digest": self.result.digest,
             "operator_actions": dict(BY_HAND if self.by_hand else SET),
             "findings": [each.to_json() for each in self.explained],
+            "failures": [each.to_json() for each in self.failures],
+            "known_issues": self.search.to_json(),
         }
 
 
@@ -265,20 +299,30 @@ def explain(
     if number > len(findings):
         allowed = f"expected a number from 1 to {len(findings)}" if findings else "the session has no findings"
         raise WhyError(f"found finding {number}, {allowed}")
+    chosen = [(place, each) for place, each in enumerate(findings, 1) if number in (0, place)]
+    wanted = {_key(each) for _place, each in chosen}
+    failures = [
+        each for each in failures_to_explain(result) if each.key in wanted or (not number and each.kind != FINDING)
+    ]
+    search = _search(case, result, failures, workers, seeds, on_progress)
     remedies: dict[str, tuple[Remedy, ...]] = {}
     explained: list[FindingDiagnosis] = []
     first_lost = [place for place, finding in enumerate(findings, 1) if finding.kind == LOST][:EXPLAINED]
-    for place, finding in enumerate(findings, 1):
-        if number not in (0, place):
-            continue
+    for place, finding in chosen:
         no_return = None
         if finding.kind == LOST and (number or place in first_lost):
             report_search = partial(_report_search, on_progress, place)
             no_return = _no_return(case, finding, findings, report_search)
         if finding.kind not in remedies:
             remedies[finding.kind] = _remedies(case, result, finding.kind, workers, seeds, on_progress)
-        explained.append(FindingDiagnosis(place, finding, no_return, remedies[finding.kind]))
-    return LossExplanation(result, tuple(explained), case.playbook.spec.manual)
+        issues = search.causes.get(_key(finding), ())
+        explained.append(FindingDiagnosis(place, finding, no_return, remedies[finding.kind], issues))
+    others = [FailureDiagnosis(each, search.causes.get(each.key, ())) for each in failures if each.kind != FINDING]
+    return LossExplanation(result, tuple(explained), case.playbook.spec.manual, tuple(others), search)
+
+
+def _key(finding: Finding) -> str:
+    return Failure(FINDING, f"{finding.kind}/{finding.cause}").key
 
 
 def _report_search(on_progress: ProgressText, number: int, text: str) -> None:
@@ -294,26 +338,48 @@ def _no_return(
     return PointOfNoReturnSearch(case.start, case.actions, finding, already_lost, on_progress).find()
 
 
+def _search(
+    case: SessionCase,
+    result: SessionResult,
+    failures: Sequence[Failure],
+    workers: int,
+    seeds: int,
+    on_progress: ProgressText,
+) -> IssueSearch:
+    if not failures:
+        return NOTHING_TRIED
+    playbook = case.written or case.playbook
+    run = _runner(playbook, workers, "trying without known issues", on_progress)
+    seeds = 1 if playbook.spec.manual else seeds
+    return search_issues(playbook, case.seed, result, failures, run=run, until_us=case.until_us, seeds=seeds)
+
+
 def _remedies(
     case: SessionCase, result: SessionResult, kind: str, workers: int, seeds: int, on_progress: ProgressText
 ) -> tuple[Remedy, ...]:  # fmt: skip
     playbook = case.written or case.playbook
-    tried = len(changes(playbook, kind))
+    text = f"trying alternatives: {counted(len(changes(playbook, kind)), 'change')}"
+    run = _runner(playbook, workers, text, on_progress)
+    return evaluate(playbook, case.seed, result, kind, run=run, until_us=case.until_us, seeds=seeds)
+
+
+def _runner(playbook: Playbook, workers: int, text: str, on_progress: ProgressText) -> Run:
+    """Return a function that runs jobs and reports how many are done; it raises KeyboardInterrupt if stopped."""
     at_a_time = 1 if playbook.spec.manual else workers or cores()
     done = 0
 
-    def run(jobs: Any) -> Any:
+    def run(jobs: Sequence[PlaybookJob]) -> list[JobOutcome]:
         def ended(_number: int, _outcome: object) -> None:
             nonlocal done
             done += 1
-            on_progress(f"trying alternatives: {counted(tried, 'change')}, {counted(done, 'run')} done")
+            on_progress(f"{text}, {counted(done, 'run')} done")
 
         outcomes = run_all(jobs, workers=at_a_time, on_end=ended)
         if any(each.code == INTERRUPTED for each in outcomes):
             raise KeyboardInterrupt
         return outcomes
 
-    return evaluate(playbook, case.seed, result, kind, run=run, until_us=case.until_us, seeds=seeds)
+    return run
 
 
 # The explanation of a recorded session in a file beside it, so that a report need not run the session again.

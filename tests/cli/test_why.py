@@ -58,11 +58,33 @@ def test_the_document_has_the_set_of_actions_and_every_remedy(unclean: Typed) ->
     assert ["topics.orders.config.unclean.leader.election.enable=false"] in saving
 
 
+def test_a_known_issue_is_described_once_and_then_named(typed: Type) -> None:
+    done = typed("why", "kafka-6361", "--jobs", "1")
+    lines = done.out.splitlines()
+    causes = [line.split()[4] for line in lines if line.startswith("known issue ")]
+    assert [cause.rstrip(":") for cause in causes] == ["KAFKA-6361"] * 3
+    assert [cause.endswith(":") for cause in causes] == [True, False, False]
+    assert [line for line in lines if line.startswith("known issues ")]
+
+
+def test_a_failed_expectation_is_explained_without_a_finding(typed: Type, here: Path) -> None:
+    head, _found, _rest = path_of("kafka-17584").read_text(encoding="utf-8").partition("expect:\n")
+    (here / "retention.yaml").write_text(f"{head}expect: [end: log_start(orders-0) > 0]\n", encoding="utf-8")
+    done = typed("run", here / "retention.yaml", "--out", here / "kept")
+    assert done.code == 1
+    (session,) = (here / "kept").iterdir()
+    document = json.loads(typed("why", session, "--json", "--jobs", "1", "--seeds", "2").out)
+    assert document["findings"] == []
+    (failure,) = document["failures"]
+    assert (failure["kind"], failure["name"]) == ("expectation", "log_start(orders-0) > 0")
+    assert [each["issue"] for each in failure["known_issues"]] == ["KAFKA-17584"]
+
+
 def test_the_same_twice(typed: Type, unclean: Typed) -> None:
     assert typed("why", "unclean-election", "--json").out == unclean.out
 
 
-def test_a_setting_that_fixes_it_leaves_nothing_to_explain(typed: Type, snapshot: SnapshotAssertion) -> None:
+def test_a_setting_that_fixes_it_leaves_no_finding(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("why", "kip-101-loss", "--set", "cluster.kafka=0.11")
     assert done.code == 0
     assert done.out == snapshot

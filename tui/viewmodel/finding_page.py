@@ -584,7 +584,8 @@ def in_short(found: Mapping[str, Any] | None) -> str:
 def lines(found: Mapping[str, Any], head: str = HEAD_WORDS) -> tuple[tuple[str, str], ...]:
     """Return (text, role) of each line: ``head``, every change with its cost, then the point of no return."""
     remedies = found["remedies"]
-    texts = [(head, "quiet")] if remedies else []
+    texts = [(f"known issue, {cause['text'][0]}", "warning") for cause in found.get("known_issues", ())]
+    texts += [(head, "quiet")] if remedies else []
     texts += [_remedy(each) for each in remedies]
     if not any(each["verdict"] in ("saves", "helps") for each in remedies):
         texts.append(("no tested change would have prevented it", "warning"))

@@ -292,6 +292,14 @@ def test_each_remedy_stands_with_its_price(snapshot):
     assert told == snapshot
 
 
+def test_a_known_issue_stands_first():
+    cause = {"issue": "KAFKA-7128", "text": ["caused by KAFKA-7128: a title", "proof: a run"]}
+    found = {"remedies": [remedy("saves")], "no_return": None, "known_issues": [cause]}
+    (first, role), *rest = finding_page.lines(found)
+    assert ("KAFKA-7128: a title" in first, role) == (True, "warning")
+    assert rest == list(finding_page.lines({**found, "known_issues": []}))
+
+
 def test_it_says_when_nothing_would_have_saved_it_and_since_when_it_was_too_late(snapshot):
     no_return = {
         "kind": "event", "at_us": 19_424_000, "description": "broker 2 wrote", "acked_us": 9_507_000,

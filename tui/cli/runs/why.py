@@ -1,4 +1,4 @@
-"""``floodmark why``: why records were lost, when the loss became inevitable, and what would have prevented it."""
+"""``floodmark why``: why a session failed, when a loss became inevitable, and what would have prevented it."""
 
 import contextlib
 import shlex
@@ -9,8 +9,10 @@ from pathlib import Path
 from rich.console import Console
 
 from cluster_model.checker.root_cause import LOST
+from playbooks.diagnosis.issue_search import CausingIssue, issue_words, search_words
 from playbooks.diagnosis.remedies import SEEDS, Remedy
 from playbooks.diagnosis.why import (
+    FailureDiagnosis,
     FindingDiagnosis,
     LossExplanation,
     SessionCase,
@@ -43,7 +45,7 @@ from tui.session.playbook_choice import PlaybookChoice, choose, settings_of
 
 
 LABEL = 20
-NOTHING = "nothing to explain: the session has no findings"
+NOTHING = "nothing to explain: the session has no findings and no failures"
 NO_RETURN = "point of no return"
 _INDENT = " " * LABEL
 _NAMED = 6
@@ -52,21 +54,44 @@ _NAMED = 6
 
 def print_why(console: Console, why: LossExplanation, *, above: int = 0) -> None:
     """Print a paragraph for each finding; the sentences of the first ``above`` findings are printed already."""
-    if not why.explained:
+    if not (why.explained or why.failures):
         print_line(console, NOTHING, "green")
     printed: tuple[Remedy, ...] = ()
+    described: set[str] = set()
     for each in why.explained:
-        _print_finding(console, each, above=each.number <= above)
+        _print_finding(console, each, described, above=each.number <= above)
         if each.remedies and each.remedies != printed:
             printed = each.remedies
             _print_remedies(console, printed)
+    for failure in why.failures:
+        _print_failure(console, failure, described)
+    if tried := search_words(why.search):
+        print_wrapped(console, f"{'known issues':<{LABEL}}{tried}", _INDENT, "dim")
 
 
-def _print_finding(console: Console, explained: FindingDiagnosis, *, above: bool) -> None:
+def _print_failure(console: Console, diagnosis: FailureDiagnosis, described: set[str]) -> None:
+    failure = diagnosis.failure
+    known = " (known of this release)" if failure.known else ""
+    print_wrapped(console, f"{failure.kind:<{LABEL}}{failure.name}{known}", _INDENT, "red")
+    _print_issues(console, diagnosis.issues, described)
+
+
+def _print_issues(console: Console, issues: Sequence[CausingIssue], described: set[str]) -> None:
+    """Print the causes of a finding or failure; those that are ``described`` already, by number alone."""
+    for cause in issues:
+        number = cause.issue.number
+        words = issue_words(cause) if number not in described else [("known issue", f"caused by {number} (above)")]
+        described.add(number)
+        for label, text in words:
+            print_wrapped(console, f"{label:<{LABEL}}{text}", _INDENT)
+
+
+def _print_finding(console: Console, explained: FindingDiagnosis, described: set[str], *, above: bool) -> None:
     finding = explained.finding
     label = f"finding {explained.number}"
     heading = f"{label} (above)" if above else f"{label:<{LABEL}}{finding.kind}: {finding.sentence}"
     print_wrapped(console, heading, _INDENT, "red")
+    _print_issues(console, explained.issues, described)
     if explained.no_return is not None:
         for name, text in no_return_words(explained.no_return):
             print_wrapped(console, f"{name:<{LABEL}}{text}", _INDENT)
