@@ -39,7 +39,9 @@ from cluster_model.protocol.group_messages import (
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
+from cluster_model.protocol.messages import MetadataRequest
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
+from gateway.protocol.api_versions import OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT
 from gateway.protocol.context import (
     CLIENT_HOST,
     ApiCall,
@@ -61,13 +63,17 @@ from gateway.protocol.context import (
 
 _MANY_GROUPS = 8
 """First version of OffsetFetch with several groups (KIP-709)."""
-_BY_ID = 10
-"""First version of OffsetCommit and OffsetFetch with topic ids in place of names (KIP-848, 4.2)."""
+_BY_ID = {OFFSET_COMMIT: 10, OFFSET_FETCH: 10, TXN_OFFSET_COMMIT: 6}
+"""API → its first version with topic ids in place of names (KIP-848, 4.2; KIP-1319, 4.4)."""
+
+
+def _uses_ids(call: ApiCall) -> bool:
+    return call.version >= _BY_ID[call.api]
 
 
 def _named(call: ApiCall, topics: Any) -> tuple[list[tuple[str, Any]], list[Any]]:
     """Return the topics with their names, and those whose id the broker does not know."""
-    if call.version < _BY_ID:
+    if not _uses_ids(call):
         return [(topic.name, topic) for topic in topics], []
     pairs = [(topic_of_id(call.context, call.broker, topic.topic_id), topic) for topic in topics]
     return [pair for pair in pairs if pair[0]], [topic for name, topic in pairs if not name]
@@ -99,8 +105,15 @@ def offset_commit(call: ApiCall) -> RequestHandlerGenerator:
             call.get("group_instance_id") or "", _retention_us(call), call.version,
         )
     )  # fmt: skip
-    ids = {name: topic.topic_id for name, topic in topics} if call.version >= _BY_ID else {}
-    known = [{**topic, "topic_id": ids.get(topic["name"])} for topic in _verdicts(answer.partitions)["topics"]]
+    return _results(call, answer.partitions, topics, unknown)
+
+
+def _results(
+    call: ApiCall, partitions: tuple[tuple[str, int], ...], topics: list[tuple[str, Any]], unknown: list[Any]
+) -> dict[str, Any]:
+    """Return the results of a commit, those of topics with an unknown id first."""
+    ids = {name: topic.topic_id for name, topic in topics} if _uses_ids(call) else {}
+    known = [{**topic, "topic_id": ids.get(topic["name"])} for topic in _verdicts(partitions)["topics"]]
     return {"topics": [*map(_unknown_id, unknown), *known]}
 
 
@@ -116,16 +129,23 @@ def _retention_us(call: ApiCall) -> int:
 
 
 def txn_offset_commit(call: ApiCall) -> RequestHandlerGenerator:
-    """Handle TxnOffsetCommit: commit offsets as part of a transaction."""
+    """Handle TxnOffsetCommit: commit offsets as part of a transaction.
+
+    Without a topic that the broker knows it does not reach the coordinator, and so opens no transaction.
+    """
     request = call.request
+    topics, unknown = _named(call, request.topics)
+    if unknown and not topics:
+        yield ask(MetadataRequest(0))
+        return _results(call, (), topics, unknown)
     (answer,) = yield ask(
         TxnOffsetCommitRequest(
             0, request.transactional_id, request.group_id, request.producer_id, request.producer_epoch,
-            _offsets([(topic.name, topic) for topic in request.topics]), call.get("generation_id", -1),
+            _offsets(topics), call.get("generation_id", -1),
             call.get("member_id", ""), call.get("group_instance_id") or "", call.version,
         )
     )  # fmt: skip
-    return _verdicts(answer.partitions)
+    return _results(call, answer.partitions, topics, unknown)
 
 
 def offset_fetch(call: ApiCall) -> RequestHandlerGenerator:
@@ -171,7 +191,7 @@ def _fetched(call: ApiCall, answer: OffsetFetchResponse, unknown: list[Any]) -> 
         for each in answer.partitions
     ]  # fmt: skip
     topics = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
-    if call.version >= _BY_ID:
+    if _uses_ids(call):
         topics = _with_ids(call, topics)
     return {"topics": topics if answer.error else [*topics, *map(_unknown_id, unknown)], "error_code": answer.error}
 

@@ -23,21 +23,39 @@ from gateway.protocol.context import (
 )
 
 UNKNOWN_TOPIC_ID: Final = 100
+REBOOTSTRAP_REQUIRED: Final = 129
 INTERNAL: Final = (OFFSETS, TRANSACTIONS)
 FORMED: Final = 0
 """Features epoch of the cluster's initial features: they are never changed at run time."""
 _HAS_FEATURES: Final = 3
 _HAS_RANGES_FROM_0: Final = 4
+NO_BROKER: Final = -1
+_HAS_TARGET: Final = 5
+"""First version of ApiVersions with the cluster and the broker that the client means to reach (KIP-1242)."""
 
 
 def api_versions(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ApiVersions. It sends a model request, so that an unresponsive broker does not answer."""
     yield ask(MetadataRequest(0))
+    error = _target_error(call)
+    if error:
+        return {"error_code": error}
     keys = [
         {"api_key": api, "min_version": low, "max_version": high}
         for api, low, high in advertised(call.context.ranges)
     ]  # fmt: skip
     return {"error_code": 0, "api_keys": keys, **_features(call)}
+
+
+def _target_error(call: ApiCall) -> int:
+    """Return the error of an ApiVersions request that names another cluster or broker, or only one of the two."""
+    if call.version < _HAS_TARGET:
+        return KafkaError.NONE
+    cluster, node = call.request.cluster_id, call.request.node_id
+    if (cluster is None) != (node == NO_BROKER):
+        return KafkaError.INVALID_REQUEST
+    reached = cluster is None or (cluster, node) == (CLUSTER_ID, call.broker)
+    return KafkaError.NONE if reached else REBOOTSTRAP_REQUIRED
 
 
 def _features(call: ApiCall) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Kafka's wire protocol, converted to and from the simulation's requests and responses.
 
 codec: requests and responses as bytes, by the message classes of `kio`.
+newer_messages: message classes of API versions that `kio` does not have yet.
 api_versions: APIs and versions offered by each Kafka release, and the errors that older API versions use instead of
   newer ones.
 record_batches: record batches as bytes (message format 2), of real clients and of the simulation's own producers:
@@ -15,5 +16,6 @@ __all__ = [
     "api_versions",
     "codec",
     "context",
+    "newer_messages",
     "record_batches",
 ]

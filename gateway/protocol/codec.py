@@ -1,4 +1,4 @@
-"""Codec of requests and responses, by the message classes of ``kio``: one per API, version and direction.
+"""Codec of requests and responses, by message classes of ``kio`` or in its form: one per API, version and direction.
 
 Handlers return the fields they have; a version uses those that it defines, and defaults for missing ones.
 """
@@ -16,6 +16,8 @@ from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32Timedelta
+
+from gateway.protocol import newer_messages
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "string": "", "bytes": b"", "bool": False, "uuid": None, "records": None,
@@ -48,14 +50,24 @@ class _Message:
     write: Callable[[Any, Any], None]
 
 
+def request_schema(api: int, version: int) -> Any:
+    """Return the class of the requests of an API version."""
+    return newer_messages.REQUESTS.get((api, version)) or load_request_schema(api, version)
+
+
+def response_schema(api: int, version: int) -> Any:
+    """Return the class of the responses of an API version."""
+    return newer_messages.RESPONSES.get((api, version)) or load_response_schema(api, version)
+
+
 @cache
 def _request(api: int, version: int) -> _Message:
-    return _message(load_request_schema(api, version))
+    return _message(request_schema(api, version))
 
 
 @cache
 def _response(api: int, version: int) -> _Message:
-    return _message(load_response_schema(api, version))
+    return _message(response_schema(api, version))
 
 
 def _message(schema: Any) -> _Message:

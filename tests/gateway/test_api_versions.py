@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
+from gateway.handlers.metadata import REBOOTSTRAP_REQUIRED
 from gateway.protocol import api_versions as api
+from gateway.protocol.context import CLUSTER_ID
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
 
@@ -22,6 +24,9 @@ from tests.gateway.wire import Wire
     (api.DESCRIBE_CLUSTER, {"2.7": None, "2.8": 0, "3.7": 1, "4.0": 2}),
     (api.CREATE_PARTITIONS, {"2.4": 1, "2.5": 2, "2.7": 3}),
     (api.DELETE_RECORDS, {"2.5": 1, "2.6": 2}),
+    (api.API_VERSIONS, {"3.8": 3, "3.9": 4, "4.3": 4, "4.4": 5}),
+    (api.TXN_OFFSET_COMMIT, {"4.0": 5, "4.3": 5, "4.4": 6}),
+    (api.DELETE_GROUPS, {"4.3": 2, "4.4": 3}),
     (api.DESCRIBE_CONFIGS, {"1.0": None, "1.1": 1, "2.0": 2}),
 ])  # fmt: skip
 def test_the_newest_version_is_that_of_the_release(number: int, ceilings: dict[str, int | None]) -> None:
@@ -100,3 +105,39 @@ def test_nobody_coordinates_a_share_group(wire: Wire) -> None:
     answer = wire.ask(1, api.FIND_COORDINATOR, 6, key_type=2, coordinator_keys=("g:id:0",))
     (told,) = answer.coordinators
     assert (told.error_code, told.node_id) == (E.INVALID_REQUEST, -1)
+
+
+@pytest.fixture(scope="module")
+def newest() -> Wire:
+    wire = Wire(playbook("4.4"))
+    wire.run(2)
+    return wire
+
+
+@pytest.mark.parametrize(("target", "error"), [
+    ({}, E.NONE),
+    ({"cluster_id": CLUSTER_ID, "node_id": 2}, E.NONE),
+    ({"cluster_id": CLUSTER_ID, "node_id": 1}, REBOOTSTRAP_REQUIRED),
+    ({"cluster_id": "another", "node_id": 2}, REBOOTSTRAP_REQUIRED),
+    ({"cluster_id": CLUSTER_ID}, E.INVALID_REQUEST),
+    ({"node_id": 2}, E.INVALID_REQUEST),
+])  # fmt: skip
+def test_a_client_that_reaches_another_broker_than_it_meant_is_told_so(
+    newest: Wire, target: dict[str, Any], error: int
+) -> None:
+    answer = newest.ask(2, api.API_VERSIONS, 5, client_software_name="c", client_software_version="1", **target)
+    assert answer.error_code == error
+    assert bool(answer.api_keys) == (error == E.NONE)
+
+
+def test_an_unknown_group_is_not_deleted_and_has_no_message(newest: Wire) -> None:
+    empty = "unused"
+    at = newest.ask(1, api.FIND_COORDINATOR, 1, key=empty, key_type=0).node_id
+    while at < 0:
+        newest.run(0.2)
+        at = newest.ask(1, api.FIND_COORDINATOR, 1, key=empty, key_type=0).node_id
+    newest.run(1)
+    answer = newest.ask(at, api.DELETE_GROUPS, 3, groups_names=(empty,))
+    assert [(each.group_id, each.error_code, each.error_message) for each in answer.results] == [
+        (empty, E.GROUP_ID_NOT_FOUND, None)
+    ]

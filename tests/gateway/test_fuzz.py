@@ -6,11 +6,10 @@ import struct
 from typing import Any
 
 import pytest
-from kio.index import load_request_schema
 from kio.serial import entity_writer
 
 from gateway.protocol.api_versions import offered
-from gateway.protocol.codec import _maker
+from gateway.protocol.codec import _maker, request_schema
 from gateway.protocol.record_batches import encode_batch
 from gateway.server import framed
 from tests.gateway.wire import Wire
@@ -46,7 +45,7 @@ SAID: dict[int, dict[str, Any]] = {
 
 
 def request(api: int, version: int) -> bytes:
-    schema = load_request_schema(api, version)
+    schema = request_schema(api, version)
     out = io.BytesIO()
     out.write(struct.pack(">hhih", api, version, 1, 1) + b"c" + (b"\0" if schema.__flexible__ else b""))
     entity_writer(schema)(out, _maker(schema)(SAID.get(api, {})))

@@ -8,10 +8,9 @@ import struct
 from typing import Any
 
 import pytest
-from kio.index import load_request_schema
 from kio.serial import entity_writer
 
-from gateway.protocol.codec import _maker
+from gateway.protocol.codec import _maker, request_schema
 from gateway.protocol.record_batches import encode_batch
 from gateway.server import framed
 from tests.gateway.hosting import Served, playbook, served, until
@@ -22,7 +21,7 @@ METADATA = framed(struct.pack(">hhih", 3, 1, 9, -1) + struct.pack(">i", 0))
 
 def request(api: int, version: int, correlation_id: int, **said: Any) -> bytes:
     """A request as a frame, of a version whose header has no tags."""
-    schema = load_request_schema(api, version)
+    schema = request_schema(api, version)
     out = io.BytesIO()
     out.write(struct.pack(">hhih", api, version, correlation_id, -1))
     entity_writer(schema)(out, _maker(schema)(said))

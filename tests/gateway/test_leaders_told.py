@@ -4,7 +4,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kio.index import load_response_schema
 from kio.serial import entity_reader
 
 from cluster_model.cluster import Cluster
@@ -14,7 +13,7 @@ from cluster_model.protocol.records import Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from gateway.handlers.produce_fetch import fetch, produce
 from gateway.protocol import api_versions
-from gateway.protocol.codec import write_response
+from gateway.protocol.codec import response_schema, write_response
 from gateway.protocol.context import ApiCall, GatewayCluster, RequestHandlerGenerator, topic_uuid
 from gateway.protocol.record_batches import encode_batch
 
@@ -34,8 +33,8 @@ def answered(flow: RequestHandlerGenerator, answer: Any, api: int, version: int)
     with pytest.raises(StopIteration) as stop:
         flow.send((answer,))
     data = write_response(api, version, 1, stop.value.value)
-    header = 5 if load_response_schema(api, version).__flexible__ else 4
-    return entity_reader(load_response_schema(api, version))(data[header:], 0)[0]
+    header = 5 if response_schema(api, version).__flexible__ else 4
+    return entity_reader(response_schema(api, version))(data[header:], 0)[0]
 
 
 def fetched(context: GatewayCluster, version: int, current: tuple[int, int] | None) -> Any:

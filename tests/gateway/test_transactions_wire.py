@@ -185,6 +185,53 @@ def test_offsets_are_added_by_their_commit() -> None:
     assert fetched(shop, group) == 7
 
 
+def test_offsets_are_committed_by_topic_id_and_an_unknown_id_opens_no_transaction() -> None:
+    shop = Shop("4.4")
+    group = shop.place("g", 0)
+    offset = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
+    asked = {"transactional_id": "t", "group_id": "g", "producer_id": shop.pid, "producer_epoch": shop.epoch}
+    unknown = {"topic_id": UUID(int=7), "partitions": [offset]}
+
+    def commit(*topics: dict[str, Any]) -> list[tuple[UUID, int]]:
+        answer = shop.wire.ask(group, api_versions.TXN_OFFSET_COMMIT, 6, **asked, topics=topics)
+        return [(topic.topic_id, each.error_code) for topic in answer.topics for each in topic.partitions]
+
+    assert commit(unknown) == [(UUID(int=7), UNKNOWN_TOPIC_ID)]
+    assert shop.end(committed=True).error_code == E.INVALID_TXN_STATE
+    both = commit(unknown, {"topic_id": shop.id, "partitions": [offset]})
+    assert both == [(UUID(int=7), UNKNOWN_TOPIC_ID), (shop.id, E.NONE)]
+    assert commit({"topic_id": shop.id, "partitions": [{**offset, "partition_index": 99}]}) == [
+        (shop.id, E.UNKNOWN_TOPIC_OR_PARTITION)
+    ]
+    shop.end(committed=True)
+    assert fetched(shop, group) == 7
+
+
+@pytest.mark.parametrize(("version", "unknown", "stale"), [
+    (5, E.ILLEGAL_GENERATION, E.ILLEGAL_GENERATION), (6, E.GROUP_ID_NOT_FOUND, E.STALE_MEMBER_EPOCH),
+])  # fmt: skip
+def test_a_member_in_no_group_or_of_another_epoch_is_told_apart_from_version_6_on(
+    version: int, unknown: E, stale: E
+) -> None:
+    shop = Shop("4.4")
+    group = shop.place("g", 0)
+    join = {"member_id": "a", "member_epoch": 0, "rebalance_timeout": 60_000, "subscribed_topic_names": ["orders"],
+            "topic_partitions": []}  # fmt: skip
+
+    def commit(epoch: int) -> int:
+        offset = {"partition_index": 0, "committed_offset": 7, "committed_metadata": ""}
+        answer = shop.wire.ask(
+            group, api_versions.TXN_OFFSET_COMMIT, version, transactional_id="t", group_id="g", producer_id=shop.pid,
+            producer_epoch=shop.epoch, generation_id=epoch, member_id="a",
+            topics=[{"name": "orders", "topic_id": shop.id, "partitions": [offset]}],
+        )  # fmt: skip
+        return int(answer.topics[0].partitions[0].error_code)
+
+    assert commit(1) == unknown
+    epoch = shop.wire.ask(group, api_versions.CONSUMER_GROUP_HEARTBEAT, 1, group_id="g", **join).member_epoch
+    assert [commit(epoch + 1), commit(epoch)] == [stale, E.NONE]
+
+
 def fetched(shop: Shop, group: int) -> int:
     asked = {"group_id": "g", "topics": [{"name": "orders", "partition_indexes": [0]}]}
     (told,) = shop.wire.ask(group, api_versions.OFFSET_FETCH, 9, groups=[asked]).groups
@@ -269,7 +316,7 @@ def test_features_are_reported_as_the_cluster_has_them(
 @pytest.mark.parametrize(
     ("release", "produce", "end", "offsets", "add", "known"),
     [((3, 7, 0), 10, 3, 3, 3, 3), ((3, 8, 0), 11, 4, 4, 3, 3), ((3, 9, 0), 11, 4, 4, 3, 4), ((4, 0, 0), 12, 5, 5, 3, 4),
-     ((4, 1, 0), 13, 5, 5, 3, 4)],
+     ((4, 1, 0), 13, 5, 5, 3, 4), ((4, 4, 0), 13, 5, 6, 3, 5)],
 )  # fmt: skip
 def test_a_release_offers_what_it_had(
     release: Version, produce: int, end: int, offsets: int, add: int, known: int

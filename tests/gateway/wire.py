@@ -6,11 +6,10 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 
 from gateway.protocol.api_versions import offered
-from gateway.protocol.codec import _maker
+from gateway.protocol.codec import _maker, request_schema, response_schema
 from gateway.protocol.context import GatewayCluster
 from gateway.realtime_driver import RealtimeDriver
 from gateway.server import PLAIN_HEADERS, KafkaConnection, framed
@@ -131,14 +130,14 @@ class Wire:
 
     def ask(self, broker: int, api: int, version: int, client: str = "c", **said: Any) -> Any:
         """The answer to a request, by the codec's own class."""
-        schema = load_request_schema(api, version)
+        schema = request_schema(api, version)
         out = io.BytesIO()
         out.write(struct.pack(">hhih", api, version, 1, len(client)) + client.encode())
         out.write(b"\0" if schema.__flexible__ else b"")
         entity_writer(schema)(out, _maker(schema)(said))
         pipe = self.sent(broker, framed(out.getvalue()))
         assert pipe.written, f"no answer to API {api} version {version}"
-        answer = load_response_schema(api, version)
+        answer = response_schema(api, version)
         tagged = answer.__flexible__ and api not in PLAIN_HEADERS
         return entity_reader(answer)(pipe.written[8 + tagged :], 0)[0]
 

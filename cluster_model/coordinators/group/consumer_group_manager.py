@@ -13,6 +13,7 @@ from cluster_model.broker.hosted_coordinators import APPEND_ERRORS, CoordinatorH
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     CURRENT,
     EPOCH,
+    KNOWS_EPOCHS_IN_TRANSACTIONS,
     TARGET_EPOCH,
     TOPICS,
     UNSEEN,
@@ -315,6 +316,15 @@ class ConsumerGroups:
     def unknown(self, version: int) -> KafkaError:
         """Error of a commit to an unknown group by a member."""
         return unknown_group_error(version) if self._config.enabled else KafkaError.ILLEGAL_GENERATION
+
+    def unknown_in_transaction(self, request: TxnOffsetCommitRequest) -> KafkaError:
+        """Error of a commit in a transaction to an unknown group; NONE if the coordinator creates the group.
+
+        A coordinator without this protocol creates it for every request (``GroupCoordinator.doTxnCommitOffsets``).
+        """
+        if not self._config.enabled or request.generation_id < 0:
+            return NONE
+        return unknown_group_error(request.version, KNOWS_EPOCHS_IN_TRANSACTIONS)
 
     def has_members(self, group_id: str) -> bool:
         """Whether a group of this protocol has members, so that no other group can take its name."""

@@ -416,15 +416,17 @@ class GroupCoordinator:
             self.commit_in_transaction(source, request, error)
 
     def commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest, error: KafkaError) -> None:
-        """Commit offsets in a transaction (``doTxnCommitOffsets``): create an unknown group, check a named member.
+        """Commit offsets in a transaction (``doTxnCommitOffsets``): create a group or reject, check a named member.
 
         ``error`` rejects the request if it is not NONE.
         """
         error = error or self.registry.status(request.group_id, nameless=True)
         results = check_offsets(request, self._hosted.states, self._config.metadata_bytes)
+        modern = self.consumer_groups.may_commit_in_transaction(request, results)
+        if not error and modern is None and request.group_id not in self.registry.groups:
+            error = self.consumer_groups.unknown_in_transaction(request)
         if not error:
             group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
-            modern = self.consumer_groups.may_commit_in_transaction(request, results)
             error = may_commit_in_transaction(group, request) if modern is None else modern
             offsets = to_commit(request, results, self._port.now, self._profile, self._config)
             if not error and offsets:

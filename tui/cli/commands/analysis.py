@@ -305,9 +305,11 @@ def register_shrink(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
 
 WHY_HELP = """Why were records lost, when did the loss become inevitable, and what would have prevented it?
 
-Takes a recorded session, a playbook, or a bundled name. The point of no return is the event after which no operator
-action can keep the record; it is found by forking the session and trying actions. Then the session runs again with one
-setting changed at a time (or two, where one is not enough), and each change is listed with its cost.
+Takes a recorded session, a playbook, or a bundled name. It names the known issue of the Kafka release that causes a
+loss or another failure, if the session has no such failure once that bug alone is switched off. The point of no return
+is the event after which no operator action can keep the record; it is found by forking the session and trying actions.
+Then the session runs again with one setting changed at a time (or two, where one is not enough), and each change is
+listed with its cost.
 
 Exit code 0: answered, also when nothing was lost. 2: bad input.
 """

@@ -413,6 +413,9 @@ class ConsumerGroup:
 KNOWS_EPOCHS: Final = 9
 """First version of OffsetCommit that carries the member epoch of this protocol."""
 
+KNOWS_EPOCHS_IN_TRANSACTIONS: Final = 6
+"""First version of TxnOffsetCommit with STALE_MEMBER_EPOCH and GROUP_ID_NOT_FOUND (KIP-1319)."""
+
 
 def check_commit(
     group: ConsumerGroup | None, request: OffsetCommitRequest, partitions: tuple[str, ...] | None = None
@@ -442,7 +445,8 @@ def may_commit_in_transaction(
     if epoch < 0 and not (group.members and (member_id or request.group_instance_id)):
         return KafkaError.NONE
     error = _check_assignment_epochs(group, member_id, epoch, partitions)
-    return KafkaError.ILLEGAL_GENERATION if error is KafkaError.STALE_MEMBER_EPOCH else error
+    is_older = request.version < KNOWS_EPOCHS_IN_TRANSACTIONS
+    return KafkaError.ILLEGAL_GENERATION if error is KafkaError.STALE_MEMBER_EPOCH and is_older else error
 
 
 def may_fetch(group: ConsumerGroup | None, request: OffsetFetchRequest) -> KafkaError:
@@ -452,9 +456,12 @@ def may_fetch(group: ConsumerGroup | None, request: OffsetFetchRequest) -> Kafka
     return _check_epoch(group, request.member_id, request.member_epoch)
 
 
-def unknown_group_error(version: int) -> KafkaError:
-    """Error of a commit by a member of an unknown group (``OffsetMetadataManager``)."""
-    return KafkaError.GROUP_ID_NOT_FOUND if version >= KNOWS_EPOCHS else KafkaError.ILLEGAL_GENERATION
+def unknown_group_error(version: int, first: int = KNOWS_EPOCHS) -> KafkaError:
+    """Error of a commit by a member of an unknown group (``OffsetMetadataManager``).
+
+    ``first`` is the first version of the request that has an error for it.
+    """
+    return KafkaError.GROUP_ID_NOT_FOUND if version >= first else KafkaError.ILLEGAL_GENERATION
 
 
 def _check_epoch(group: ConsumerGroup, member_id: str, epoch: int) -> KafkaError:

@@ -4,14 +4,7 @@ from typing import Any, Final
 
 from cluster_model.protocol.releases import parse_version
 from cluster_model.protocol.versions import Mode, modes_of
-from gateway.protocol.api_versions import (
-    API_VERSIONS,
-    CEILINGS,
-    DELETE_GROUPS,
-    KRAFT_ONLY,
-    TXN_OFFSET_COMMIT,
-    offered,
-)
+from gateway.protocol.api_versions import CEILINGS, KRAFT_ONLY, offered
 from tests.real_kafka.vectors.subject import Answers, Exemption, Subject
 
 _BROKERS: Final[dict[str, Mode]] = {"BROKER": "kraft", "ZK_BROKER": "zookeeper"}
@@ -51,10 +44,6 @@ API_VERSION_RANGES: Final = Subject(
     model_answers,
     modelled_since="1.0.2",
     stated=(
-        *(
-            Exemption(f"{api}/newest stable", "the codec has no newer version of this API yet", "4.4.0")
-            for api in (API_VERSIONS, DELETE_GROUPS, TXN_OFFSET_COMMIT)
-        ),
         Exemption(
             "24/newest stable", "only brokers send versions 4 and 5 (KIP-890); the gateway serves clients", "3.6.2"
         ),
