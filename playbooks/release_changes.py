@@ -8,6 +8,7 @@ from cluster_model.known_issues import KNOWN_ISSUES, KnownIssue
 from cluster_model.protocol.config_defaults import DEFAULTS
 from cluster_model.protocol.releases import PATCH_RELEASES, PATCHES, ReleaseRule, Version, line_of, number_of
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, modes_of
+from playbooks.reference_text import releases
 
 ABSENT: Final = "not there"
 """Text for the default of a configuration that a release does not have."""
@@ -17,10 +18,18 @@ ABSENT: Final = "not there"
 class DefaultChange:
     """A configuration whose default differs; ``ABSENT`` where a release does not have it, empty for no default."""
 
-    scope: str
+    scopes: tuple[str, ...]
+    """Of what it is: ``broker``, ``topic``, ``producer``, ``consumer``, ``admin``."""
     name: str
     before: str
     after: str
+    without: str = ""
+    """Value in effect in the release that does not have the configuration, empty for none."""
+
+    @property
+    def kind(self) -> str:
+        """``changed``, ``added`` or ``removed``."""
+        return "added" if self.before == ABSENT else "removed" if self.after == ABSENT else "changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +82,90 @@ def issues_of(release: str) -> tuple[KnownIssue, ...]:
 
 
 def _changed_defaults(before: Version, after: Version) -> list[DefaultChange]:
-    changes: dict[tuple[str, str, str], list[str]] = {}
+    changes: dict[tuple[str, str, str, str], list[str]] = {}
     for scope, entries in DEFAULTS.items():
         for entry in entries.values():
             old, new = (_text(entry.default(each)) if entry.exists(each) else ABSENT for each in (before, after))
             if old != new:
-                changes.setdefault((entry.name, old, new), []).append(scope)
-    return [DefaultChange(", ".join(scopes), *change) for change, scopes in changes.items()]
+                without = _text(entry.value_elsewhere) if ABSENT in (old, new) else ""
+                changes.setdefault((entry.name, old, new, without), []).append(scope)
+    return [DefaultChange(tuple(scopes), *change) for change, scopes in changes.items()]
 
 
 def _text(value: Any) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def value_text(value: str) -> str:
+    """Return the value of a changed default as printed: ``none`` for no default."""
+    return value or "none"
+
+
+def direction(before: str, after: str) -> str:
+    """Return ``upgrade``, ``downgrade``, or ``same`` for two names of one release.
+
+    Raises:
+        KeyError: there is no such release.
+    """
+    first, second = number_of(before), number_of(after)
+    return "same" if first == second else "upgrade" if first < second else "downgrade"
+
+
+# The differences as a published document.
+
+
+def changes_json(found: ReleaseChanges) -> dict[str, Any]:
+    """Return the document of ``profiles --diff``, with which the one of ``upgrade`` begins: plain dicts and lists."""
+    return {
+        "from": found.before,
+        "to": found.after,
+        "direction": direction(found.before, found.after),
+        "fixed": [issue_json(each) for each in found.fixed],
+        "new": [issue_json(each) for each in found.gained],
+        "kept": [issue_json(each) for each in found.kept],
+        "new_rules": [_rule_json(each) for each in found.new_rules],
+        "dropped_rules": [_rule_json(each) for each in found.dropped_rules],
+        "changed_defaults": [_default_json(each) for each in found.defaults],
+    }
+
+
+def issue_json(issue: KnownIssue) -> dict[str, Any]:
+    """Return a known issue as a plain dict."""
+    return {
+        "issue": issue.number,
+        "title": issue.title,
+        "effect": issue.effect,
+        "of": "clients" if issue.is_of_clients else "brokers",
+        "mode": issue.mode,
+        "affected": affected_text(issue),
+        "fixed": list(issue.fixed),
+        "needs": issue.needs,
+        "seen": issue.seen,
+        "workaround": issue.workaround,
+        "rule": issue.rule,
+        "playbook": issue.playbook,
+    }
+
+
+def _rule_json(rule: ReleaseRule) -> dict[str, str]:
+    return {"rule": rule.name, "kafka": releases(rule), "meaning": rule.meaning}
+
+
+def _default_json(default: DefaultChange) -> dict[str, Any]:
+    """Return a changed default; null where the release has no default for it, or not the configuration."""
+    old, new = (None if each in ("", ABSENT) else each for each in (default.before, default.after))
+    return {
+        "configuration": default.name,
+        "scopes": list(default.scopes),
+        "change": default.kind,
+        "from": old,
+        "to": new,
+    }
+
+
+# Known issues as text.
 
 
 def affected_text(issue: KnownIssue) -> str:

@@ -316,7 +316,7 @@ class AdminConfig:
             request_timeout_us=request_us,
             retries=own.number("retries"),
             backoff_us=own.us("retry.backoff.ms"),
-            connections=ConnectionSettings.of(own),
+            connections=ConnectionSettings.of(own, profile.client),
         )
 
 

@@ -26,7 +26,6 @@ from cluster_model.protocol.config_defs import (
 )
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.records import codec_of
-from cluster_model.protocol.releases import name_of
 from cluster_model.protocol.versions import ClientProfile, Profile
 
 # Connection settings of clients, brokers and controllers.
@@ -57,14 +56,13 @@ class ConnectionSettings:
     """Whether maximums also apply after the random part was added, and to the first backoff (KIP-580)."""
 
     @staticmethod
-    def of(own: EffectiveConfig) -> "ConnectionSettings":
-        """Make the settings of a client from its configuration."""
+    def of(own: EffectiveConfig, client: ClientProfile) -> "ConnectionSettings":
+        """Make the settings of a client from its configuration and its release's rules."""
         backoff_us = own.us(RECONNECT)
         grows = own.exists(RECONNECT_MAX) and (own.is_given(RECONNECT_MAX) or not own.is_given(RECONNECT))
         most_us = own.us(RECONNECT_MAX) if grows else backoff_us
         setup_us = own.us(SETUP_TIMEOUT) if own.exists(SETUP_TIMEOUT) else 0
         setup_max_us = own.us(SETUP_TIMEOUT_MAX) if own.exists(SETUP_TIMEOUT_MAX) else 0
-        client = ClientProfile.of(name_of(own.version))
         capped = client.caps_backoff
         if capped:
             backoff_us, setup_us = min(backoff_us, most_us), min(setup_us, setup_max_us)
@@ -78,7 +76,7 @@ class ConnectionSettings:
         )
 
     @staticmethod
-    def between_brokers(own: EffectiveConfig) -> "ConnectionSettings":
+    def between_brokers(own: EffectiveConfig, client: ClientProfile) -> "ConnectionSettings":
         """Make the settings of a broker or controller for its connections to other nodes.
 
         Its backoff is not configurable. Whether it requests API versions depends on the purpose of the connection
@@ -86,7 +84,7 @@ class ConnectionSettings:
         """
         setup_us = own.us(SETUP_TIMEOUT) if own.exists(SETUP_TIMEOUT) else 0
         setup_max_us = own.us(SETUP_TIMEOUT_MAX) if own.exists(SETUP_TIMEOUT_MAX) else 0
-        capped = ClientProfile.of(name_of(own.version)).caps_backoff
+        capped = client.caps_backoff
         if capped:
             setup_us = min(setup_us, setup_max_us)
         return ConnectionSettings(
@@ -377,7 +375,7 @@ class BrokerConfig:
             leader_rate=number("leader.replication.throttled.rate"),
             follower_rate=number("follower.replication.throttled.rate"),
             producer_expiry_us=us(producer_expiry(own)),
-            connections=ConnectionSettings.between_brokers(own),
+            connections=ConnectionSettings.between_brokers(own, profile.client),
         )
 
 
@@ -450,7 +448,8 @@ class ConsumerConfig:
         Raises:
             ConfigConflictError: a configuration that the version does not have, or a client that these brokers reject.
         """
-        version = profile.for_client(str(config.get("client.version", ""))).client.number
+        client = profile.for_client(str(config.get("client.version", ""))).client
+        version = client.number
         for name in config:
             check_release("consumer", name, version)
         own = EffectiveConfig("consumer", version, config)
@@ -464,7 +463,7 @@ class ConsumerConfig:
             request_timeout_us=own.us("request.timeout.ms"),
             backoff_us=own.us("retry.backoff.ms"),
             metadata_age_us=own.us("metadata.max.age.ms"),
-            connections=ConnectionSettings.of(own),
+            connections=ConnectionSettings.of(own, client),
             rack=own.text("client.rack"),
             committed_only=own.text("isolation.level") == "read_committed",
             check_crcs=own.boolean("check.crcs"),

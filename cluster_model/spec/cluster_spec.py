@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import WRITEBACK_US
+from cluster_model.protocol.rule_usage import observed
 from cluster_model.protocol.versions import (
     ELR_FEATURE,
     TRANSACTION_FEATURE,
@@ -387,7 +388,9 @@ class ClusterSpec:
         if level is not None:
             profile = with_elr(profile, int(level))
         level = self.config.get(TRANSACTION_FEATURE)
-        return profile if level is None else with_transactions(profile, int(level))
+        if level is not None:
+            profile = with_transactions(profile, int(level))
+        return observed(profile)
 
     @property
     def voters(self) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, Final
 
 from cluster_model.protocol.errors import ModelError
@@ -221,6 +221,7 @@ def run_all(
     jobs: Sequence[PlaybookJob],
     *,
     workers: int = 0,
+    kept: "KeptWorkers | None" = None,
     on_start: Callable[[int, PlaybookJob], None] = _ignore,
     on_progress: Callable[[int, JobProgress], None] = _ignore,
     on_end: Callable[[int, JobOutcome], None] = _ignore,
@@ -228,7 +229,8 @@ def run_all(
 ) -> list[JobOutcome]:
     """Execute jobs and return their outcomes, in order, independent of their distribution.
 
-    ``workers`` is the number of processes (0: the number of cores); with 1 everything happens in this process.
+    ``workers`` is the number of processes (0: the number of cores); with 1 everything happens in this process. ``kept``
+    has the processes of earlier batches, which run this one, too; new ones are added to it.
     Callbacks get the number of the job (from 0) and are called one at a time, in this process. After an outcome for
     which ``stop_after`` returns True, running jobs are completed and no more are started (:data:`NOT_RUN`).
 
@@ -237,10 +239,12 @@ def run_all(
 
     Scripts that call this need the guard ``if __name__ == "__main__"``, as for all of multiprocessing.
     """
-    count = min(workers or cores(), len(jobs))
+    count = workers or cores()
+    if kept is None:
+        count = min(count, len(jobs))
     books = _Batch(jobs, on_start, on_progress, on_end, stop_after)
     if count > 1:
-        return books.close(interrupted=_in_processes(books, count))
+        return books.close(interrupted=_in_processes(books, count, kept))
     interrupted = False
     try:
         while books.more:
@@ -312,9 +316,30 @@ def _how(code: int | None) -> str:
     return f"was killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
 
 
-def _in_processes(batch: _Batch, count: int) -> bool:
+class KeptWorkers:
+    """Worker processes that are kept from one batch to the next; use it as a context manager, which stops them."""
+
+    def __init__(self) -> None:
+        self.team: list[_Worker] = []
+
+    def __enter__(self) -> "KeptWorkers":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop all workers."""
+        _stop_workers(self.team)
+        self.team.clear()
+
+
+def _in_processes(batch: _Batch, count: int, kept: KeptWorkers | None) -> bool:
     """Execute all jobs with that many workers; return whether Ctrl-C ended it."""
-    team: list[_Worker] = []
+    workers = KeptWorkers() if kept is None else kept
+    team = workers.team
     interrupted = False
     try:
         _work(batch, count, team)
@@ -322,7 +347,8 @@ def _in_processes(batch: _Batch, count: int) -> bool:
         interrupted = batch.stopping = True
         _stop(batch, team)
     finally:
-        _stop_workers(team)
+        if kept is None or interrupted:
+            workers.stop()
     return interrupted
 
 
@@ -330,7 +356,7 @@ def _work(batch: _Batch, count: int, team: list[_Worker]) -> None:
     while True:
         while batch.more:
             free = next((worker for worker in team if worker.number < 0), None)
-            if free is None and len(team) == count:
+            if free is None and len(team) >= count:
                 break
             if free is None:
                 free = _Worker.hire()

@@ -4,8 +4,8 @@ The text is edited in place, so that comments, order and line numbers stay as th
 text can be stored with the session and run again.
 
 A path consists of keys joined by dots. List elements are selected by ``name`` (or ``id``), or by number from 1;
-everything after ``config`` is one key, since Kafka's names have dots. ``producers`` and ``groups`` may be
-written without ``clients`` in front, and variables (``pause``) without ``vars``. A value in quotes is a string.
+everything after ``config`` or ``to_config`` is one key, since Kafka's names have dots. ``producers`` and ``groups`` may
+be written without ``clients`` in front, and variables (``pause``) without ``vars``. A value in quotes is a string.
 
 Values in a fragment cannot be changed: the fragment is another file, and may be included by others. Use a
 variable of the fragment.
@@ -29,6 +29,7 @@ from playbooks.parser.document.includes import JOINED
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import Node, syntax_tree
 
+_CONFIGS: Final = ("config", "to_config")
 _CLIENTS: Final = ("producers", "groups")
 _PLACES: Final = {"broker": "cluster", "topic": "topics.NAME", "producer": "producers.NAME", "consumer": "groups.NAME"}
 """Scope of a configuration → its path."""
@@ -188,7 +189,7 @@ def _set(text: str, node: yaml.Node, parts: list[str], setting: _Setting) -> str
         if found is None:
             return _insert(text, node, parts, setting)
         key, node, parts = found
-        if key == "config" and len(parts) > 1:
+        if key in _CONFIGS and len(parts) > 1:
             parts = [".".join(parts)]
         if isinstance(node, yaml.ScalarNode) and parts and node.value == "":
             return _splice(text, node, " " + _nested(parts, setting))
@@ -246,8 +247,8 @@ def _insert(text: str, node: yaml.MappingNode, parts: list[str], setting: _Setti
 
 
 def _nested(parts: list[str], setting: _Setting) -> str:
-    if parts[0] == "config" and len(parts) > 1:
-        parts = ["config", ".".join(parts[1:])]
+    if parts[0] in _CONFIGS and len(parts) > 1:
+        parts = [parts[0], ".".join(parts[1:])]
     written = setting.written(quoted=False)
     for part in reversed(parts):
         written = "{" + f"{_key(part)}: {written}" + "}"

@@ -1,53 +1,26 @@
-"""Runs of playbooks under two Kafka releases, and the search for the rules that make their outcomes differ.
+"""Runs of playbooks under two Kafka releases, and the search for what makes their outcomes differ.
 
-Each playbook is run under both releases with the same seed. Where the outcomes differ, it is run under the first
-release again, each time with one rule or one default of the second: what then comes out as under the second is the
-cause. Known issues are tried first, then other rules, then defaults, until every difference has a cause or nothing is
-left to try. A difference that none of these makes alone is reported as such: several changes together make it, or
-one that is not tried, such as another controller mode.
+Each playbook is run under both releases with the same seed. Where the outcomes differ,
+:mod:`~playbooks.upgrade.cause_search` finds the rules, defaults or the controller mode that make each difference. The
+runs of all searches are distributed over the processes together.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from cluster_model.protocol.releases import line_of, number_of
-from cluster_model.protocol.versions import FLAG_BY_NAME, modes_of
-from playbooks.engine.worker_pool import JobOutcome, PlaybookJob, run_all
+from cluster_model.protocol.releases import line_of
+from playbooks.engine.worker_pool import JobOutcome, KeptWorkers, run_all
 from playbooks.errors import INTERRUPTED, PlaybookError
-from playbooks.model.playbook import Playbook
-from playbooks.parser.loader import loads
-from playbooks.parser.settings import SettingError, cell_text
-from playbooks.release_changes import ABSENT, ReleaseChanges, changes_between
-from playbooks.results.sweep_matrix import COSTS, measured
-
-Outcome = Mapping[str, int | str]
-"""Verdict and violated invariants as text, and the measures of :data:`MEASURES`."""
-
-MEASURES: Final = (*COSTS, "reordered")
-"""Compared measures: records, and virtual microseconds."""
-_TIMES: Final = ("unavailable_us", "read_stall_us")
-_NOTICEABLE_US: Final = 1_000_000
-"""Difference of two times below which it is chance."""
-_NOTICEABLE_PART: Final = 10
-"""Values differ if they do so by more than one part in this many."""
-_CHUNK: Final = 16
-"""Changes that are tried before the differences without a cause are looked at again."""
+from playbooks.model.playbook import Playbook, Step
+from playbooks.parser.settings import SettingError
+from playbooks.release_changes import ReleaseChanges, changes_between
+from playbooks.upgrade.candidates import TriedChange, release_settings
+from playbooks.upgrade.cause_search import Batch, CauseSearch, DifferenceCause
+from playbooks.upgrade.compared_run import ComparedRunJob, Outcome, RunRecord
 
 
 class UpgradeError(ValueError):
     """A playbook that cannot be run under one of the releases; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class TriedChange:
-    """One rule or default of the second release, as ``--set`` options for a run under the first."""
-
-    name: str
-    """``rule fenced_last_known``, ``default of acks``."""
-    settings: tuple[tuple[str, str], ...]
-    issue: str = ""
-    """Number of the known issue that the rule is, empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +30,14 @@ class PlaybookDifference:
     playbook: str
     before: Outcome
     after: Outcome
-    causes: Mapping[str, tuple[TriedChange, ...]]
-    """Differing entry of the outcomes → the changes that make it alone; empty for none."""
+    causes: Mapping[str, DifferenceCause]
+    """Differing entry of the outcomes → what makes it."""
+    tries: int = 0
+    """Number of runs of the search."""
+    untried: tuple[TriedChange, ...] = ()
+    """Changes that neither release can make alone."""
+    other_test: str = ""
+    """Releases that are not in its ``profiles``, and steps and expectations that are for one release only, as text."""
 
     @property
     def differs(self) -> bool:
@@ -72,6 +51,24 @@ class UpgradeAssessment:
 
     changes: ReleaseChanges
     playbooks: tuple[PlaybookDifference, ...]
+    wanted: int
+    """Number of playbooks to compare: more than there are if it was stopped."""
+    is_stopped: bool = False
+    """Whether Ctrl-C ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeProgress:
+    """Progress of an assessment."""
+
+    compared: int
+    """Number of playbooks that were run under both releases."""
+    playbooks: int
+    searched: int
+    """Number of different playbooks whose search has ended."""
+    different: int
+    tries: int
+    """Number of runs of all searches so far."""
 
 
 def suitable(playbook: Playbook, before: str, after: str) -> bool:
@@ -85,168 +82,180 @@ def assess(
     after: str,
     *,
     workers: int = 0,
-    on_progress: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[UpgradeProgress], None] = lambda progress: None,
 ) -> UpgradeAssessment:
     """Run playbooks under two releases and find the causes of every difference.
+
+    Ctrl-C ends it with what is known so far.
 
     Args:
         playbooks: to be run, each with its own seed.
         before: release line or patch release.
         after: release line or patch release.
         workers: number of processes, 0 for the number of cores.
-        on_progress: called with a text about the current work.
+        on_progress: called after every run.
 
     Raises:
         KeyError: there is no such release.
         UpgradeError: a playbook cannot be run under one of the releases.
     """
-    changes = changes_between(before, after)
-    jobs = [_job(playbook, _release(playbook, each)) for playbook in playbooks for each in (before, after)]
-    done = iter(_run(jobs, workers, lambda number: on_progress(f"run {number} of {len(jobs)}")))
-    pairs = [(_completed(next(done)), _completed(next(done))) for _playbook in playbooks]
-    found = []
-    for playbook, (old, new) in zip(playbooks, pairs, strict=True):
-        causes: dict[str, tuple[TriedChange, ...]] = {name: () for name in old if differs(name, old[name], new[name])}
-        if causes:
-            on_progress(f"{playbook.name}: looking for what makes the difference")
-            causes = _causes(playbook, changes, old, new, list(causes), workers)
-        found.append(PlaybookDifference(playbook.name, old, new, causes))
-    return UpgradeAssessment(changes, tuple(found))
+    return _Assessment(playbooks, changes_between(before, after), workers, on_progress).run()
 
 
-def differs(name: str, old: int | str, new: int | str) -> bool:
-    """Return whether two entries of outcomes differ by more than chance."""
-    if isinstance(old, str) or isinstance(new, str):
-        return old != new
-    apart = abs(old - new) * _NOTICEABLE_PART > max(old, new)
-    return apart and (name not in _TIMES or abs(old - new) >= _NOTICEABLE_US)
+class _Assessment:
+    """The state of an assessment while it runs."""
+
+    def __init__(
+        self,
+        playbooks: Sequence[Playbook],
+        changes: ReleaseChanges,
+        workers: int,
+        on_progress: Callable[[UpgradeProgress], None],
+    ) -> None:
+        self._playbooks = playbooks
+        self._changes = changes
+        self._workers = workers
+        self._kept = KeptWorkers()
+        self._on_progress = on_progress
+        self._searches: list[CauseSearch] = []
+        self._pairs: list[tuple[RunRecord, RunRecord]] = []
+        self._other_tests: list[str] = []
+        self._searched = 0
+
+    def run(self) -> UpgradeAssessment:
+        """Compare all playbooks, then search."""
+        jobs = [self._jobs(playbook) for playbook in self._playbooks]
+        stopped = False
+        try:
+            with self._kept:
+                self._compare(jobs)
+                self._search()
+        except KeyboardInterrupt:
+            stopped = True
+        found = tuple(self._found(*each) for each in zip(self._searches, self._pairs, self._other_tests, strict=False))
+        return UpgradeAssessment(self._changes, found, len(self._playbooks), stopped)
+
+    def _jobs(self, playbook: Playbook) -> tuple[ComparedRunJob, ComparedRunJob]:
+        """Return the runs of a playbook under both releases, and note how the playbook itself differs.
+
+        Raises:
+            UpgradeError: it is invalid under one of the releases.
+        """
+        old, new = (
+            ComparedRunJob.of(playbook, release_settings(playbook, each))
+            for each in (self._changes.before, self._changes.after)
+        )
+        texts = _not_written_for(playbook, (self._changes.before, self._changes.after))
+        self._other_tests.append(", ".join(texts + _other_test(*(_loaded(playbook, each) for each in (old, new)))))
+        return old, new
+
+    def _compare(self, pairs: Sequence[tuple[ComparedRunJob, ComparedRunJob]]) -> None:
+        ended = [0] * len(pairs)
+
+        def count(number: int, _outcome: JobOutcome) -> None:
+            ended[number // 2] += 1
+            self._report(sum(each == len(pairs[0]) for each in ended))
+
+        outcomes = run_all(
+            [job for pair in pairs for job in pair], workers=self._workers, kept=self._kept, on_end=count
+        )
+        for playbook, old, new in zip(self._playbooks, outcomes[::2], outcomes[1::2], strict=True):
+            if INTERRUPTED in (old.code, new.code):
+                continue
+            pair = (_completed(playbook, self._changes.before, old), _completed(playbook, self._changes.after, new))
+            self._pairs.append(pair)
+            self._searches.append(CauseSearch(playbook, self._changes, *pair))
+        if len(self._pairs) < len(self._playbooks):
+            raise KeyboardInterrupt
+
+    def _search(self) -> None:
+        """Run the next batch of every search, until all have ended."""
+        open_searches = [(each, each.run()) for each in self._searches if each.causes]
+        different = len(open_searches)
+        batches: list[Batch] = []
+        answers: list[list[RunRecord] | None] = [None] * different
+        while open_searches:
+            batches, waiting = [], []
+            for (search, steps), answer in zip(open_searches, answers, strict=True):
+                try:
+                    batches.append(next(steps) if answer is None else steps.send(answer))
+                    waiting.append((search, steps))
+                except StopIteration:
+                    self._searched += 1
+            open_searches = waiting
+            answers = list(self._run(batches))
+
+    def _run(self, batches: Sequence[Batch]) -> list[list[RunRecord]]:
+        jobs = [job for batch in batches for job in batch]
+        outcomes = run_all(
+            jobs, workers=self._workers, kept=self._kept, on_end=lambda _number, _outcome: self._report()
+        )
+        if any(each.code == INTERRUPTED for each in outcomes):
+            raise KeyboardInterrupt
+        records = iter([each.found or RunRecord(error=each.error) for each in outcomes])
+        return [[next(records) for _job in batch] for batch in batches]
+
+    def _report(self, compared: int | None = None) -> None:
+        self._on_progress(
+            UpgradeProgress(
+                len(self._playbooks) if compared is None else compared,
+                len(self._playbooks),
+                self._searched,
+                sum(bool(each.causes) for each in self._searches),
+                sum(each.tries for each in self._searches),
+            )
+        )
+
+    @staticmethod
+    def _found(search: CauseSearch, pair: tuple[RunRecord, RunRecord], other_test: str) -> PlaybookDifference:
+        old, new = (each.outcome or {} for each in pair)
+        name, causes = search.playbook.name, dict(search.causes)
+        return PlaybookDifference(name, old, new, causes, search.tries, search.untried, other_test)
 
 
-# Runs.
-
-
-def _release(playbook: Playbook, release: str) -> dict[str, str]:
-    """Return the settings for a release, in the playbook's controller mode if the release has it."""
-    modes = modes_of(release)
-    mode = playbook.spec.mode if playbook.spec.mode in modes else modes[0]
-    return {"cluster.kafka": release, "cluster.mode": mode}
-
-
-def _job(playbook: Playbook, settings: Mapping[str, str]) -> PlaybookJob:
-    """Return the run of a playbook with settings.
-
-    Raises:
-        UpgradeError: the playbook is invalid with them.
-    """
+def _loaded(playbook: Playbook, job: ComparedRunJob) -> Playbook:
     try:
-        text = cell_text(playbook.source, settings, playbook.fragments, playbook.variables)
-        loads(text, playbook.path, playbook.fragments)
+        return job.load()
     except (SettingError, PlaybookError) as error:
         first = str(error).splitlines()[0]
-        raise UpgradeError(f"{playbook.name} under Kafka {settings['cluster.kafka']}: {first}") from None
-    return PlaybookJob(text, playbook.path, settings=settings, fragments=playbook.fragments)
+        raise UpgradeError(f"{playbook.name} under Kafka {job.settings['cluster.kafka']}: {first}") from None
 
 
-def _run(jobs: Sequence[PlaybookJob], workers: int, on_end: Callable[[int], None]) -> list[JobOutcome]:
-    ended = [0]
+def _not_written_for(playbook: Playbook, releases: Sequence[str]) -> list[str]:
+    """Return that a playbook's ``profiles`` are without these releases, empty if they have them."""
+    missing = [each for each in releases if not {each, line_of(each)} & set(playbook.profiles)]
+    return (
+        [f"not written for Kafka {' and '.join(missing)}"]
+        if missing and playbook.profiles != (playbook.spec.kafka,)
+        else []
+    )
 
-    def count(_number: int, _outcome: JobOutcome) -> None:
-        ended[0] += 1
-        on_end(ended[0])
 
-    return run_all(jobs, workers=workers, on_end=count)
+def _other_test(old: Playbook, new: Playbook) -> list[str]:
+    """Return which steps and expectations are limited to one of the releases."""
+    texts = []
+    for kind, before, after in (
+        ("step", [_step(each) for each in old.steps], [_step(each) for each in new.steps]),
+        ("expectation", [each.text for each in old.expectations], [each.text for each in new.expectations]),
+    ):
+        for place, (some, others) in (("before", (before, after)), ("after", (after, before))):
+            alone = sum(each not in others for each in some)
+            if alone:
+                texts.append(f"{alone} {kind}{'' if alone == 1 else 's'} only {place}")
+    return texts
 
 
-def _completed(outcome: JobOutcome) -> Outcome:
-    """Return what is compared of a run.
+def _step(step: Step) -> tuple[str, ...]:
+    return (str(step.where), step.verb, step.name, step.target)
+
+
+def _completed(playbook: Playbook, release: str, outcome: JobOutcome) -> RunRecord:
+    """Return the record of a run.
 
     Raises:
-        KeyboardInterrupt: the runs were stopped.
         UpgradeError: it ended with an error.
     """
-    found = _outcome(outcome)
-    if found is None:
-        if outcome.code == INTERRUPTED:
-            raise KeyboardInterrupt
-        raise UpgradeError(f"{outcome.job.path} under Kafka {outcome.job.settings['cluster.kafka']}: {outcome.error}")
-    return found
-
-
-def _outcome(outcome: JobOutcome) -> Outcome | None:
-    """Return what is compared of a run, None if it ended with an error."""
-    if outcome.result is None:
-        return None
-    measures = measured(outcome.result)
-    violated = ", ".join(sorted({each.invariant for each in outcome.result.violations}))
-    verdict: dict[str, int | str] = {"verdict": outcome.result.verdict, "violated": violated}
-    return verdict | {name: measures[name] for name in MEASURES}
-
-
-# The search for causes.
-
-
-def _causes(
-    playbook: Playbook, changes: ReleaseChanges, old: Outcome, new: Outcome, names: Sequence[str], workers: int
-) -> dict[str, tuple[TriedChange, ...]]:
-    """Return differing entry → the changes that make it alone."""
-    found: dict[str, tuple[TriedChange, ...]] = dict.fromkeys(names, ())
-    wanted = list(_tried_changes(playbook, changes))
-    for first in range(0, len(wanted), _CHUNK):
-        if all(found.values()):
-            break
-        jobs = []
-        for change in wanted[first : first + _CHUNK]:
-            try:
-                jobs.append((change, _job(playbook, _release(playbook, changes.before) | dict(change.settings))))
-            except UpgradeError:
-                continue  # the first release does not take this value
-        for (change, _each), ended in zip(jobs, run_all([job for _change, job in jobs], workers=workers), strict=True):
-            if ended.code == INTERRUPTED:
-                raise KeyboardInterrupt
-            outcome = _outcome(ended)
-            if outcome is None:
-                continue  # the model cannot combine it with the other rules of the first release
-            for name in names:
-                if differs(name, old[name], outcome[name]) and not differs(name, new[name], outcome[name]):
-                    found[name] = (*found[name], change)
-    return found
-
-
-def _tried_changes(playbook: Playbook, changes: ReleaseChanges) -> Iterator[TriedChange]:
-    """Yield known issues, then other rules, then defaults that differ between the releases."""
-    first, second = number_of(changes.before), number_of(changes.after)
-    for issue in (*changes.fixed, *changes.gained):
-        rule = FLAG_BY_NAME[issue.rule]
-        if rule.holds(first) != rule.holds(second):
-            yield TriedChange(f"rule {rule.name}", _rule(rule.name, on=rule.holds(second)), issue.number)
-    for rules, on in ((changes.new_rules, True), (changes.dropped_rules, False)):
-        for rule in rules:
-            yield TriedChange(f"rule {rule.name}", _rule(rule.name, on=on))
-    for default in changes.defaults:
-        if ABSENT in (default.before, default.after) or not default.after:
-            continue
-        settings = tuple(_default_settings(playbook, default.scope, default.name, default.after))
-        if settings:
-            yield TriedChange(f"default of {default.name}", settings)
-
-
-def _rule(name: str, *, on: bool) -> tuple[tuple[str, str], ...]:
-    return ((f"cluster.rules.{name}", str(on).lower()),)
-
-
-def _default_settings(playbook: Playbook, scopes: str, name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield a default as settings of the cluster and of each client that does not set it."""
-    spec = playbook.spec
-    for scope in scopes.split(", "):
-        if scope == "broker" and name not in spec.config:
-            yield f"cluster.config.{name}", value
-        elif scope == "producer":
-            yield from (
-                (f"clients.producers.{each.name}.config.{name}", value)
-                for each in spec.producers
-                if name not in each.config
-            )
-        elif scope == "consumer":
-            yield from (
-                (f"clients.groups.{each.name}.config.{name}", value) for each in spec.groups if name not in each.config
-            )
+    record = outcome.found
+    if not isinstance(record, RunRecord) or record.outcome is None:
+        raise UpgradeError(f"{playbook.name} under Kafka {release}: {outcome.error}")
+    return record

@@ -1,5 +1,6 @@
 """``floodmark upgrade``, ``issues`` and ``profiles --diff`` as they are typed."""
 
+import html
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from playbooks.engine.worker_pool import JobOutcome
+from playbooks.upgrade import assessment, direction_text
 from tests.cli.running import Typed
 
 Type = Callable[..., Typed]
@@ -37,11 +40,49 @@ def test_a_playbook_that_does_not_pass_afterwards_is_1(typed: Type, here: Path) 
     document = json.loads(found.out)
     (only,) = document["playbooks"]
     assert (only["before"]["verdict"], only["after"]["verdict"]) == ("pass", "fail")
-    assert [each["change"] for each in only["differences"]["verdict"]] == [
-        "default of acks",
-        "default of enable.idempotence",
-    ]
-    assert only["differences"]["verdict"][0]["set"] == ["clients.producers.checkout.config.acks=all"]
+    verdict = only["differences"]["verdict"]
+    assert (verdict["from"], verdict["to"], verdict["cause"]) == ("pass", "fail", "alone")
+    assert [each["change"] for each in verdict["changes"]] == ["default of acks", "default of enable.idempotence"]
+    assert verdict["changes"][0]["set"] == ["clients.producers.checkout.config.acks=all"]
+    assert verdict["changes"][0]["revert"] == ["clients.producers.checkout.config.acks=1"]
+
+
+def test_the_documents_of_two_commands_have_the_same_changes(typed: Type) -> None:
+    changes = json.loads(typed("profiles", "--diff", "3.6.0", "4.4", "--json").out)
+    upgrade = json.loads(typed("upgrade", "3.6.0", "4.4", "--json").out)
+    assert {name: upgrade[name] for name in changes} == changes
+    found = {each["configuration"]: each for each in changes["changed_defaults"]}
+    assert found["linger.ms"] == {
+        "configuration": "linger.ms", "scopes": ["producer"], "change": "changed", "from": "0", "to": "5",
+    }  # fmt: skip
+    assert (found["transaction.version"]["change"], found["transaction.version"]["from"]) == ("added", None)
+    assert (found["zookeeper.session.timeout.ms"]["change"], found["zookeeper.session.timeout.ms"]["to"]) == (
+        "removed",
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "direction"), [("3.6", "4.4", "upgrade"), ("4.4", "3.6", "downgrade"), ("3.6", "3.6.2", "same")]
+)
+def test_it_says_that_it_is_no_upgrade(typed: Type, before: str, after: str, direction: str) -> None:
+    assert json.loads(typed("upgrade", before, after, "--json").out)["direction"] == direction
+    aside = direction_text(before, after)
+    assert bool(aside) is (direction != "upgrade")
+    assert typed("upgrade", before, after).out.startswith(aside)
+    assert aside in html.unescape(typed("upgrade", before, after, "--markdown").out)
+
+
+def test_ctrl_c_prints_what_is_known_and_is_130(typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_arguments: object, **_rest: object) -> list[JobOutcome]:
+        raise KeyboardInterrupt
+
+    (here / "worse.yaml").write_text(WORSE)
+    monkeypatch.setattr(assessment.UpgradeProgress, "__init__", interrupted)
+    found = typed("upgrade", "2.8", "3.0", "worse.yaml", "--json", "--jobs", "1")
+    assert found.code == 130
+    document = json.loads(found.out)
+    assert (document["stopped"], document["wanted"], document["playbooks"]) == (True, 1, [])
 
 
 @pytest.mark.parametrize(
@@ -80,4 +121,4 @@ def test_changes_have_bug_fixes_first(typed: Type) -> None:
     document = json.loads(typed("profiles", "--diff", "4.0.2", "4.1", "--json").out)
     assert "KAFKA-19522" in [each["issue"] for each in document["fixed"]]
     assert {"rule": "elr", "kafka": "4.1+"}.items() <= document["new_rules"][0].items()
-    assert "eligible.leader.replicas.version" in [each["configuration"] for each in document["defaults"]]
+    assert "eligible.leader.replicas.version" in [each["configuration"] for each in document["changed_defaults"]]

@@ -103,7 +103,7 @@ class ProducerConfig:
             metadata_age_us=own.us("metadata.max.age.ms"),
             metadata_idle_us=own.us(IDLE) if own.exists(IDLE) else UNBOUNDED_US,
             partitioner=_partitioner(client, own, str(config.get(PARTITIONER_CLASS, ""))),
-            connections=ConnectionSettings.of(own),
+            connections=ConnectionSettings.of(own, client),
             availability_us=own.us(AVAILABILITY),
             codec=codec_of(profile, own.text("compression.type")),
             transactional_id=transactional_id,

@@ -1,18 +1,19 @@
 """Playbooks under two releases: which outcomes differ, and which single change makes each difference."""
 
-import re
-from dataclasses import replace
-
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from playbooks.engine.worker_pool import JobOutcome, PlaybookJob
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
-from playbooks.upgrade import UpgradeError, assess, assessment_json, assessment_markdown, outcome_rows, suitable
-from playbooks.upgrade import assessment as searched
-from playbooks.upgrade.assessment import differs
-from playbooks.upgrade.document import SEVERAL
+from playbooks.upgrade import (
+    UpgradeError,
+    UpgradeProgress,
+    assess,
+    assessment_json,
+    assessment_markdown,
+    suitable,
+)
+from playbooks.upgrade.compared_run import differs
 from tests.support.library import playbook_of
 
 DEFAULTS = """floodmark: 1
@@ -37,8 +38,8 @@ def test_a_known_issue_that_makes_the_difference_is_named() -> None:
     found = assess([playbook_of("kafka-19522")], "4.0.2", "4.1.0", workers=1)
     assert [issue.number for issue in found.changes.fixed] == ["KAFKA-19522"]
     (only,) = found.playbooks
-    assert {name: [each.issue for each in causes] for name, causes in only.causes.items()} == {
-        "violated": ["KAFKA-19522"]
+    assert {name: (cause.how, [each.issue for each in cause.changes]) for name, cause in only.causes.items()} == {
+        "violated isr-eligibility": ("alone", ["KAFKA-19522"])
     }
     assert (only.before["violated"], only.after["violated"]) == ("isr-eligibility", "")
 
@@ -47,13 +48,13 @@ def test_a_default_that_makes_the_difference_is_named() -> None:
     (only,) = assess([defaults()], "2.8", "3.0", workers=1).playbooks
     assert only.before["acked_lost"] == 40
     assert only.after["acked_lost"] == 0
-    names = [each.name for each in only.causes["acked_lost"]]
-    assert names == ["default of acks", "default of enable.idempotence"]
-    settings = dict(only.causes["acked_lost"][0].settings)
-    assert settings == {"clients.producers.checkout.config.acks": "all"}
+    cause = only.causes["acked_lost"]
+    assert cause.how == "alone"
+    assert [each.name for each in cause.changes] == ["default of acks", "default of enable.idempotence"]
+    assert dict(cause.changes[0].apply) == {"clients.producers.checkout.config.acks": "all"}
 
 
-def test_what_a_client_sets_itself_is_no_default_of_its() -> None:
+def test_what_a_client_sets_itself_is_no_default() -> None:
     text = DEFAULTS.replace("rate: 20/s", "rate: 20/s, config: {acks: 1}")
     (only,) = assess([defaults(text)], "2.8", "3.0", workers=1).playbooks
     assert not only.differs
@@ -66,25 +67,9 @@ def test_the_same_release_makes_no_difference() -> None:
 
 
 def test_processes_make_no_difference() -> None:
-    playbooks = [defaults(), playbook_of("kafka-19522")]
-    one, two = (assess(playbooks[:1], "2.8", "3.0", workers=each) for each in (1, 2))
+    worse = defaults(DEFAULTS.replace("name: defaults", "name: worse").replace("at: 7s", "at: 6s"))
+    one, two = (assess([defaults(), worse], "2.8", "3.0", workers=each) for each in (1, 2))
     assert assessment_json(one) == assessment_json(two)
-
-
-def test_a_difference_that_no_single_change_makes_is_reported_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = searched.run_all
-
-    def only_base(jobs: list[PlaybookJob], **rest: object) -> list[JobOutcome]:
-        """Runs with one changed default come out as without it."""
-        bare = [
-            replace(job, text=DEFAULTS) if any(".config." in path for path in job.settings) else job for job in jobs
-        ]
-        return run(bare, **rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(searched, "run_all", only_base)
-    (only,) = assess([defaults()], "2.8", "3.0", workers=1).playbooks
-    assert only.causes["acked_lost"] == ()
-    assert [row[1:] for row in outcome_rows(only)] == [("40", "0", SEVERAL)]
 
 
 def test_a_playbook_that_a_release_cannot_run_is_refused() -> None:
@@ -93,10 +78,13 @@ def test_a_playbook_that_a_release_cannot_run_is_refused() -> None:
         assess([defaults(text)], "0.10.2", "2.8", workers=1)
 
 
-def test_progress_counts_the_runs() -> None:
-    told: list[str] = []
-    assess([defaults()], "2.8", "2.8.2", workers=1, on_progress=told.append)
-    assert [re.sub(r"\D+", " ", text).split() for text in told] == [["1", "2"], ["2", "2"]]
+def test_progress_counts_playbooks_and_runs() -> None:
+    seen: list[UpgradeProgress] = []
+    assess([defaults()], "2.8", "2.8.2", workers=1, on_progress=seen.append)
+    assert [(each.compared, each.playbooks, each.different) for each in seen] == [(0, 1, 0), (1, 1, 0)]
+    seen.clear()
+    found = assess([defaults()], "2.8", "3.0", workers=1, on_progress=seen.append)
+    assert (seen[-1].different, seen[-1].tries) == (1, found.playbooks[0].tries)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from cluster_model.protocol.releases import RELEASES, unknown_hint
 from cluster_model.util.quantities import counted
-from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, shown
+from playbooks.errors import BAD_INPUT, FAILED, INTERRUPTED, OK, PlaybookError, shown
 from playbooks.library.bundled import names, path_of
 from playbooks.model import Playbook
 from playbooks.parser.loader import load
@@ -15,12 +15,19 @@ from playbooks.upgrade import (
     PlaybookDifference,
     UpgradeAssessment,
     UpgradeError,
+    UpgradeProgress,
     assess,
     assessment_json,
     assessment_markdown,
+    chance_text,
+    change_rows,
+    direction_text,
+    is_chance,
+    notes,
     outcome_rows,
     suitable,
     summary,
+    used_explanations,
 )
 from tui.cli.reference.releases import print_changed_issues
 from tui.output.command_end import exit_code_of, to_text
@@ -71,7 +78,7 @@ def _run(request: UpgradeRequest) -> int:
                 request.before,
                 request.after,
                 workers=request.jobs,
-                on_progress=lambda text: progress_line.update(lambda: text),
+                on_progress=lambda progress: progress_line.update(lambda: _progress_text(progress)),
             )
     except (PlaybookError, UpgradeError) as error:
         print_error(str(error))
@@ -82,6 +89,9 @@ def _run(request: UpgradeRequest) -> int:
         print_document(assessment_markdown(found))
     else:
         _print(stdout_console(), found)
+    if found.is_stopped:
+        print_error("stopped; the result is incomplete")
+        return INTERRUPTED
     return FAILED if any(_broken(each) for each in found.playbooks) else OK
 
 
@@ -96,18 +106,39 @@ def _broken(found: PlaybookDifference) -> bool:
     return found.before["verdict"] == "pass" != found.after["verdict"]
 
 
+def _progress_text(progress: UpgradeProgress) -> str:
+    if progress.compared < progress.playbooks:
+        return f"playbook {progress.compared + 1} of {progress.playbooks}, under both releases"
+    done = f"{progress.searched} of {counted(progress.different, 'different playbook')}"
+    return f"searching what makes the difference: {done}, {counted(progress.tries, 'run')}"
+
+
 def _print(console: Console, found: UpgradeAssessment) -> None:
     changes = found.changes
+    aside = direction_text(changes.before, changes.after)
+    if aside:
+        print_line(console, aside)
     print_changed_issues(console, changes)
     rules = len(changes.new_rules) + len(changes.dropped_rules)
     more = f"floodmark profiles --diff {changes.before} {changes.after}"
     print_line(console, f"also {counted(rules, 'rule')} and {counted(len(changes.defaults), 'default')}, see: {more}")
-    if not found.playbooks:
+    if not found.wanted:
         print_line(console, "to compare outcomes of playbooks: floodmark upgrade FROM TO PLAYBOOK..., or --library")
         return
     print_line(console, "")
     for each in found.playbooks:
-        if each.differs:
+        if each.differs and not is_chance(each):
             print_line(console, each.playbook, "bold red" if _broken(each) else "bold")
             table(console, ("outcome", changes.before, changes.after, "because of"), outcome_rows(each))
+            for note in notes(each):
+                print_line(console, note)
+            print_line(console, "")
+    rows = change_rows(found)
+    if rows:
+        table(console, ("change", "meaning", "playbooks"), rows)
+        for text in used_explanations(found):
+            print_line(console, text)
+        print_line(console, "")
+    if chance_text(found):
+        print_line(console, chance_text(found))
     print_line(console, summary(found))

@@ -24,8 +24,11 @@ from playbooks.release_changes import (
     ReleaseChanges,
     affected_text,
     changes_between,
+    changes_json,
     fixed_text,
+    issue_json,
     issues_of,
+    value_text,
 )
 from tui.output.command_end import to_text
 from tui.output.console import print_document, print_error, print_line, stdout_console, table
@@ -122,7 +125,7 @@ def print_changes(before: str, after: str, *, json: bool = False) -> int:
         return BAD_INPUT
     found = changes_between(before, after)
     if json:
-        print_document(to_text(_changes_entry(found)))
+        print_document(to_text(changes_json(found)))
         return OK
     console = stdout_console()
     print_changed_issues(console, found)
@@ -146,27 +149,7 @@ def print_changed_issues(console: Console, found: ReleaseChanges) -> None:
 
 
 def _default_row(change: DefaultChange) -> tuple[str, str, str, str]:
-    return change.name, change.scope, change.before or "none", change.after or "none"
-
-
-def _changes_entry(found: ReleaseChanges) -> dict[str, Any]:
-    return {
-        "from": found.before,
-        "to": found.after,
-        "fixed": [_issue_entry(each) for each in found.fixed],
-        "new": [_issue_entry(each) for each in found.gained],
-        "kept": [_issue_entry(each) for each in found.kept],
-        "new_rules": [_rule_entry(each) for each in found.new_rules],
-        "dropped_rules": [_rule_entry(each) for each in found.dropped_rules],
-        "defaults": [
-            {"configuration": each.name, "scope": each.scope, "from": each.before, "to": each.after}
-            for each in found.defaults
-        ],
-    }
-
-
-def _rule_entry(rule: ReleaseRule) -> dict[str, str]:
-    return {"rule": rule.name, "kafka": releases(rule), "meaning": rule.meaning}
+    return change.name, ", ".join(change.scopes), value_text(change.before), value_text(change.after)
 
 
 # ``floodmark issues``: known issues of Kafka, all, of one release, or one in detail.
@@ -250,17 +233,4 @@ def _issue_entry(issue: KnownIssue | UnmodelledIssue) -> dict[str, Any]:
             "fixed": issue.fixed,
             "not_modelled": issue.reason,
         }
-    return {
-        "issue": issue.number,
-        "title": issue.title,
-        "effect": issue.effect,
-        "of": "clients" if issue.is_of_clients else "brokers",
-        "mode": issue.mode,
-        "affected": affected_text(issue),
-        "fixed": list(issue.fixed),
-        "needs": issue.needs,
-        "seen": issue.seen,
-        "workaround": issue.workaround,
-        "rule": issue.rule,
-        "playbook": issue.playbook,
-    }
+    return issue_json(issue)
