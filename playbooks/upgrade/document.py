@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cluster_model.util.quantities import counted, short_seconds
 from playbooks.release_changes import changes_json, direction, fixed_text
-from playbooks.text import escaped, table_text
+from playbooks.text import escaped, safe, table_text
 from playbooks.upgrade.assessment import PlaybookDifference, UpgradeAssessment
 from playbooks.upgrade.candidates import TriedChange
 from playbooks.upgrade.cause_search import HOW, MOST_TRIES, CauseKind, DifferenceCause
@@ -173,15 +173,15 @@ def assessment_markdown(found: UpgradeAssessment) -> str:
     parts = [f"# Upgrade of Kafka {changes.before} to {changes.after}\n"]
     aside = direction_text(changes.before, changes.after)
     if aside:
-        parts.append(f"\n{escaped(aside)}\n")
+        parts.append(f"\n{safe(aside)}\n")
     for title, issues in (("Fixed", changes.fixed), ("New", changes.gained), ("In both", changes.kept)):
         parts.append(f"\n## {title}: {counted(len(issues), 'known issue')}\n")
         if issues:
             rows = [(each.number, each.effect, each.title, each.workaround, fixed_text(each)) for each in issues]
             parts.append("\n" + table_text(("issue", "effect", "title", "workaround", "fixed in"), rows))
     if found.playbooks:
-        parts.append(f"\n## Playbooks\n\n{escaped(summary(found))}\n")
-        parts += [f"\n{escaped(each)}\n" for each in (chance_text(found), *used_explanations(found)) if each]
+        parts.append(f"\n## Playbooks\n\n{safe(summary(found))}\n")
+        parts += [f"\n{safe(each)}\n" for each in (chance_text(found), *used_explanations(found)) if each]
         made = change_rows(found)
         if made:
             parts.append("\n" + table_text(("change", "meaning", "playbooks"), made))
@@ -189,7 +189,7 @@ def assessment_markdown(found: UpgradeAssessment) -> str:
         if each.differs and not is_chance(each):
             heads = ("outcome", changes.before, changes.after, "because of")
             parts.append(f"\n### {escaped(each.playbook)}\n\n{table_text(heads, outcome_rows(each))}")
-            parts += [f"\n{escaped(note)}\n" for note in notes(each)]
+            parts += [f"\n{safe(note)}\n" for note in notes(each)]
     return "".join(parts)
 
 

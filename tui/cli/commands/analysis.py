@@ -362,8 +362,8 @@ UPGRADE_HELP = """Show what an upgrade of Kafka fixes and breaks, and compare yo
 
 A version is a release line such as 3.6, which stands for its last patch, or a patch such as 3.6.0. Without a playbook
 it lists the known issues that the upgrade leaves behind and those that it brings. With playbooks it runs each under
-both versions; where the outcomes differ it runs the first version again with one changed rule or default at a time, to
-find what makes the difference.
+both versions; where the outcomes differ it looks for the rule, the default or the controller mode that makes the
+difference alone, or for those that make it together.
 
 Examples:
 
@@ -374,7 +374,7 @@ Examples:
   floodmark upgrade 3.6.0 4.4 --library --markdown > ticket.md
 
 Exit code 0: no playbook gets worse. 1: a playbook passes before the upgrade and not after it. 2: bad input. 130:
-stopped.
+stopped; what is known so far is printed.
 """
 
 
@@ -390,7 +390,7 @@ def register_upgrade(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
         playbooks: Annotated[
             list[str] | None,
             typer.Argument(
-                metavar="[PLAYBOOK]...", help="Playbooks: files or bundled names.", autocompletion=known.playbooks
+                metavar="PLAYBOOK", help="Playbooks: files or bundled names.", autocompletion=known.playbooks
             ),
         ] = None,
         library: Annotated[
