@@ -268,7 +268,7 @@ class Cluster:
         self.plane: ControlPlane = make_plane(self.spec, parts, self._port, self.streams, self.emit, self.network)
         self.plane.on_features = self._features_replayed
         controllers = self.plane.servers if parts.profile.kraft else ()
-        self.releases = NodeReleases(self.spec, (*self.brokers, *controllers))
+        self.releases = NodeReleases(self.spec, parts.profile, (*self.brokers, *controllers))
         """Release of each broker and controller, which an upgrade changes."""
         self._installed = dict.fromkeys(self.releases.nodes, parts.profile)
         for broker in self.brokers.values():

@@ -14,6 +14,7 @@ from cluster_model.protocol.metadata_versions import latest_of, metadata_version
 from cluster_model.protocol.releases import Version, number_of
 from cluster_model.protocol.versions import Profile, with_rules
 from cluster_model.spec.cluster_spec import ClusterSpec
+from cluster_model.spec.rule_usage import observed
 
 
 class NodeRelease(NamedTuple):
@@ -37,9 +38,12 @@ class NodeRelease(NamedTuple):
 class NodeReleases:
     """Releases of all brokers and dedicated controllers of one cluster."""
 
-    def __init__(self, spec: ClusterSpec, nodes: Iterable[int]) -> None:
+    def __init__(self, spec: ClusterSpec, formed: Profile, nodes: Iterable[int]) -> None:
+        """``formed`` is the profile of the spec, which all nodes have at first."""
         self._spec = spec
-        self._formed = formed = spec.profile
+        self._formed = formed
+        self._profiles: dict[tuple[NodeRelease, Version], Profile] = {}
+        """Profiles by what a node runs and the oldest release, so that the same rules are the same object."""
         features = tuple(
             (feature.name, feature.level)
             for feature in features_of(formed, spec.config)
@@ -72,8 +76,12 @@ class NodeReleases:
         release = self._releases[node]
         if release == self._first and self.oldest == self._formed.number:
             return self._formed
-        profile = with_rules(Profile.of(release.version, self._formed.mode), self._spec.rules)
-        return at_levels(profile, ClusterLevels(release.protocol, self.oldest, release.features))
+        key = (release, self.oldest)
+        if key not in self._profiles:
+            profile = with_rules(Profile.of(release.version, self._formed.mode), self._spec.rules)
+            levels = ClusterLevels(release.protocol, self.oldest, release.features)
+            self._profiles[key] = observed(at_levels(profile, levels))
+        return self._profiles[key]
 
     def least_profile(self) -> Profile:
         """Return the rules of the node with the oldest release and protocol, which no other node falls below."""

@@ -4,7 +4,7 @@ messages, group_messages, transaction_messages, admin_messages: requests and res
 records: batches, compaction holes, corruption and fetched slices of a log, and compression codecs.
 events: everything that the model reports; it can be imported without the rest of the model.
 errors: Kafka's error codes and the model's exceptions.
-releases: Kafka's release lines and patches; versions: the rules of each release; rule_usage: which of them are read.
+releases: Kafka's release lines and patches; versions: the rules of each release.
 metadata_versions: levels of inter.broker.protocol.version and metadata.version; features: feature levels by release.
 rule_gates: rules that need a finalized level, or a request that both ends support, apart from the release.
 config_defs: the configuration keys; config_defaults: their defaults by release; configs: typed values in model units,
@@ -27,7 +27,6 @@ __all__ = [
     "records",
     "releases",
     "rule_gates",
-    "rule_usage",
     "transaction_messages",
     "versions",
 ]

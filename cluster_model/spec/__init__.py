@@ -3,6 +3,7 @@
 cluster_spec: the specs of cluster, topic, producer and group, the load of a producer (rate profile, record
   sizes, key skew), and how an application handles and commits its records; also __consumer_offsets and
   __transaction_state, how each release creates them, and the coordinator of each group.
+rule_usage: which rules of its release a cluster reads.
 
 It builds on protocol and imports no running parts.
 """
@@ -46,6 +47,7 @@ from cluster_model.spec.cluster_spec import (
     coordinator_partition,
     producer_text,
 )
+from cluster_model.spec.rule_usage import recorded_rules
 
 __all__ = [
     "COMMIT_MODES",
@@ -85,4 +87,5 @@ __all__ = [
     "constant",
     "coordinator_partition",
     "producer_text",
+    "recorded_rules",
 ]

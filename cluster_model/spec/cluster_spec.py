@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 from cluster_model.protocol.config_defaults import EffectiveConfig
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import WRITEBACK_US
-from cluster_model.protocol.rule_usage import observed
 from cluster_model.protocol.versions import (
     ELR_FEATURE,
     TRANSACTION_FEATURE,
@@ -17,6 +16,7 @@ from cluster_model.protocol.versions import (
     with_rules,
     with_transactions,
 )
+from cluster_model.spec.rule_usage import observed
 
 # Settings of an application: how it handles its records, and when it commits them.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.rule_usage import recorded_rules
+from cluster_model.spec import recorded_rules
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session_runner import stage, start_session
 from playbooks.engine.worker_pool import SLICE_US, JobOutcome, JobProgress, PlaybookJob, executed
@@ -54,7 +54,7 @@ def differing(old: Outcome, new: Outcome) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What is kept of a run."""
+    """Outcome of a run, and what it depended on."""
 
     outcome: Outcome | None = None
     """None if it ended with an error, or early."""

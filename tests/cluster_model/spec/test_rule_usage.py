@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from cluster_model.protocol.rule_usage import recorded_rules
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec
+from cluster_model.spec.rule_usage import recorded_rules
 
 SPEC = ClusterSpec("3.6.0", "kraft", (BrokerSpec(1),), ())
 
