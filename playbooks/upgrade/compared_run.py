@@ -54,7 +54,7 @@ def differing(old: Outcome, new: Outcome) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """Outcome of a run, and what it depended on."""
+    """A run as it is compared: its outcome, the rules that it read, and digests of its events."""
 
     outcome: Outcome | None = None
     """None if it ended with an error, or early."""

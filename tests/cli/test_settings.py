@@ -58,6 +58,7 @@ def changed(*settings: str) -> dict[str, object]:
         ("steps.1.at=9s", ("steps", 0, "at"), "9s"),
         ("settle=3s", ("settle",), "3s"),
         ("empty.config.a.b=1", ("empty", "config", "a.b"), 1),
+        ("empty.to_config.linger.ms=1", ("empty", "to_config", "linger.ms"), 1),
         ("seed=5 # s", ("seed",), 5),
         ("empty=x: y", ("empty",), {"x": "y"}),
         ("topics.orders.placement=[[1, 2]]", ("topics", 0, "placement"), [[1, 2]]),
