@@ -54,6 +54,26 @@ def test_a_default_that_makes_the_difference_is_named() -> None:
     assert dict(cause.changes[0].apply) == {"clients.producers.checkout.config.acks": "all"}
 
 
+CONTROLLERS = """floodmark: 1
+name: controllers
+cluster: {kafka: "2.8", brokers: 3}
+topics: [{name: orders, placement: [[1, 2, 3]]}]
+clients:
+  producers: [{name: checkout, topic: orders, rate: 20/s}]
+steps:
+  - {at: 5s, inject: crash, target: leader(orders-0), for: 30s}
+settle: 5s
+expect: [acked(checkout) > 100]
+"""
+
+
+def test_a_controller_mode_that_makes_the_difference_is_named() -> None:
+    (only,) = assess([defaults(CONTROLLERS)], "3.6.0", "4.4.0", workers=1).playbooks
+    cause = only.causes["unavailable_us"]
+    assert (cause.how, [each.name for each in cause.changes]) == ("alone", ["controller mode"])
+    assert cause.changes[0].apply == (("cluster.mode", "kraft"),)
+
+
 def test_what_a_client_sets_itself_is_no_default() -> None:
     text = DEFAULTS.replace("rate: 20/s", "rate: 20/s, config: {acks: 1}")
     (only,) = assess([defaults(text)], "2.8", "3.0", workers=1).playbooks

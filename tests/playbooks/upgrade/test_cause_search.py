@@ -7,7 +7,7 @@ import pytest
 from playbooks.parser.loader import loads
 from playbooks.release_changes import changes_between
 from playbooks.upgrade import cause_search
-from playbooks.upgrade.candidates import candidates
+from playbooks.upgrade.candidates import CONTROLLER_MODE, candidates
 from playbooks.upgrade.cause_search import CauseSearch
 from playbooks.upgrade.compared_run import MEASURES, ComparedRunJob, RunRecord
 
@@ -161,3 +161,10 @@ def test_a_measure_that_other_seeds_do_not_confirm_is_chance(stalls_us: dict[int
 def test_losses_that_only_one_release_has_are_never_chance() -> None:
     found, _jobs = search(lambda on, seed: record(9 if seed is None and "elr" not in on else 0, active(on, "elr")))
     assert names(found) == ("alone", ["elr"])
+
+
+def test_a_controller_mode_that_neither_release_can_change_is_untried() -> None:
+    playbook = loads(PLAYBOOK.source.replace('"3.6"', '"3.2"'), "bare.yaml")
+    found = CauseSearch(playbook, changes_between("3.2", "4.4"), record(9, []), record(0, []))
+    assert [each.name for each in found.untried] == [CONTROLLER_MODE]
+    assert found.causes["acked_lost"].how == "not_searched"
