@@ -1,8 +1,8 @@
 """Changes between two releases that can be made alone, as ``--set`` options of a playbook.
 
 A candidate is one rule, one default, or the controller mode. Applied under the first release it is as in the second;
-reverted under the second release it is as in the first. Defaults are only candidates where the playbook does not set
-the configuration itself, and, for clients, where the client has the release of the cluster.
+reverted under the second release it is as in the first. Rules and defaults are only candidates where the playbook does
+not set them itself, and those of clients where the client has the release of the cluster.
 """
 
 from collections.abc import Iterator, Mapping
@@ -85,7 +85,8 @@ def _rules(playbook: Playbook, changes: ReleaseChanges) -> Iterator[TriedChange]
         if rule.holds(first) != rule.holds(second):
             found.append(change(rule, known.number))
     found += [change(rule) for rule in (*changes.new_rules, *changes.dropped_rules)]
-    yield from (each for each in found if not (pinned and each.rule in CLIENT_RULES))
+    own = dict(playbook.spec.rules)
+    yield from (each for each in found if each.rule not in own and not (pinned and each.rule in CLIENT_RULES))
 
 
 def _client_configs(spec: ClusterSpec) -> Iterator[Config]:

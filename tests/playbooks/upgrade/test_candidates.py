@@ -30,6 +30,12 @@ def test_a_rule_is_as_in_the_other_release() -> None:
     assert rule.rule == "elr"
 
 
+def test_a_rule_that_the_playbook_switches_is_no_change() -> None:
+    own = found("3.6.0", "4.4.0", ", rules: {elr: false}", "", "")
+    assert "rule elr" not in own
+    assert "rule pre_vote" in own
+
+
 def test_a_default_of_producers_is_that_of_outputs_too() -> None:
     assert found("3.6.0", "4.4.0")["default of linger.ms"].apply == (
         ("clients.producers.checkout.config.linger.ms", "5"),
