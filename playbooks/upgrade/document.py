@@ -170,7 +170,8 @@ def _change(change: TriedChange) -> dict[str, Any]:
 def assessment_markdown(found: UpgradeAssessment) -> str:
     """Return the assessment as Markdown."""
     changes = found.changes
-    parts = [f"# Upgrade of Kafka {changes.before} to {changes.after}\n"]
+    what = "Downgrade" if direction(changes.before, changes.after) == "downgrade" else "Upgrade"
+    parts = [f"# {what} of Kafka {changes.before} to {changes.after}\n"]
     aside = direction_text(changes.before, changes.after)
     if aside:
         parts.append(f"\n{safe(aside)}\n")
