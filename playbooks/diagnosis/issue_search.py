@@ -66,6 +66,11 @@ class CausingIssue:
     """Whether the failure is gone there."""
 
     @property
+    def is_confirmed(self) -> bool:
+        """Whether the failure is gone in more than half of the seeds that have it."""
+        return 2 * self.seeds_gone > self.seeds
+
+    @property
     def settings(self) -> tuple[str, ...]:
         """Arguments of ``--set`` of the run without the bug."""
         return _options(_switched(self.issue))
@@ -101,6 +106,8 @@ class IssueSearch:
     tried: tuple[KnownIssue, ...] = ()
     left_out: tuple[tuple[KnownIssue, str], ...] = ()
     """Known issues of the release that were not tried, each with the reason."""
+    unconfirmed: tuple[tuple[str, CausingIssue], ...] = ()
+    """(Key of a failure, issue) where it is gone in the session's own seed, and in too few others: maybe by chance."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the published document."""
@@ -108,6 +115,16 @@ class IssueSearch:
             "tried": [issue.number for issue in self.tried],
             "not_tried": [
                 {"issue": issue.number, "rule": issue.rule, "reason": reason} for issue, reason in self.left_out
+            ],
+            "unconfirmed": [
+                {
+                    "failure": key,
+                    "issue": each.issue.number,
+                    "rule": each.issue.rule,
+                    "seeds_gone": each.seeds_gone,
+                    "seeds": each.seeds,
+                }
+                for key, each in self.unconfirmed
             ],
         }
 
@@ -139,12 +156,15 @@ def _fixed_words(issue: KnownIssue) -> str:
 
 
 def search_words(search: IssueSearch) -> str:
-    """Return which known issues were tried and which were not; empty if the release has none."""
+    """Return which known issues were tried, not tried or not confirmed; empty if the release has none."""
     parts = [f"tried: {', '.join(issue.number for issue in search.tried)}"] if search.tried else []
     reasons: dict[str, list[str]] = {}
     for issue, reason in search.left_out:
         reasons.setdefault(reason, []).append(issue.number)
     parts += [f"not tried ({reason}): {', '.join(numbers)}" for reason, numbers in reasons.items()]
+    for key, each in search.unconfirmed:
+        seeds = f"in {each.seeds_gone} of {each.seeds} seeds"
+        parts.append(f"not confirmed: {each.issue.number} ({key} is gone without it {seeds}, maybe by chance)")
     return "; ".join(parts)
 
 
@@ -186,10 +206,12 @@ def search_issues(
         )
         for failure in failures
     }
-    confirmed = _confirmed(cases, found, failures, [seed + number for number in range(1, seeds)])
+    counted = _counted(cases, found, failures, [seed + number for number in range(1, seeds)])
+    confirmed = {key: tuple(cause for cause in causes if cause.is_confirmed) for key, causes in counted.items()}
+    doubtful = tuple((key, cause) for key, causes in counted.items() for cause in causes if not cause.is_confirmed)
     tried = tuple(issue for issue, result in zip(wanted, outcomes, strict=True) if result is not None)
     refused = [(issue, "its rule cannot be switched here") for issue in wanted if issue not in tried]
-    return IssueSearch(_upgraded(cases, confirmed, failures, actual, seed), tried, (*left_out, *refused))
+    return IssueSearch(_upgraded(cases, confirmed, failures, actual, seed), tried, (*left_out, *refused), doubtful)
 
 
 def is_gone(failure: Failure, before: SessionResult, after: SessionResult | None) -> bool:
@@ -301,16 +323,16 @@ class _Runs:
         )
 
 
-def _confirmed(
+def _counted(
     cases: _Runs, found: Mapping[str, tuple[KnownIssue, ...]], failures: Sequence[Failure], seeds: Sequence[int]
 ) -> dict[str, tuple[CausingIssue, ...]]:
-    """Keep the issues whose rule removes a failure in most of the seeds in which it occurs, with these numbers."""
+    """Return the issues with the number of seeds in which the failure occurs, and in which it is gone without them."""
     issues = tuple(dict.fromkeys(issue for causes in found.values() for issue in causes))
     if not issues:
         return {failure.key: () for failure in failures}
     with_bug = cases.results([((), seed) for seed in seeds])
     without = {issue: cases.results([(_switched(issue), seed) for seed in seeds]) for issue in issues}
-    confirmed: dict[str, tuple[CausingIssue, ...]] = {}
+    counted: dict[str, tuple[CausingIssue, ...]] = {}
     for failure in failures:
         causes = []
         for issue in found[failure.key]:
@@ -319,11 +341,9 @@ def _confirmed(
                 for before, after in zip(with_bug, without[issue], strict=True)
                 if before is not None and failure.key in {each.key for each in failures_to_explain(before)}
             ]
-            gone, seeds_with_it = 1 + sum(verdicts), 1 + len(verdicts)
-            if 2 * gone > seeds_with_it:
-                causes.append(CausingIssue(issue, gone, seeds_with_it))
-        confirmed[failure.key] = tuple(causes)
-    return confirmed
+            causes.append(CausingIssue(issue, 1 + sum(verdicts), 1 + len(verdicts)))
+        counted[failure.key] = tuple(causes)
+    return counted
 
 
 def _upgraded(
