@@ -304,6 +304,7 @@ AREAS: Final = (
         left_out=(
             "Snapshots (KIP-630): the metadata log is never truncated.",
             "Changes of the voter set (KIP-853).",
+            "NoOp records (KIP-835) are not in the log: while nothing else is written, a voter out of the leader's reach keeps a log as new as any, and may win votes.",
             "A candidate of 4.0 that lost stands again without a pre-vote round; Kafka's asks for pre-votes first.",
         ),
     ),
