@@ -76,6 +76,6 @@ def test_ctrl_c_is_one_line_and_leaves_the_earlier_report(tmp_path: Path, snapsh
         said.append(line)
         if ("elections, ISR" if EVENING else " started (") in line:
             os.killpg(process.pid, signal.SIGINT)
-    assert process.wait() == 130
+    assert process.wait() == 130, "".join(said)
     assert [line for line in said if not line.startswith("[")] == snapshot
     assert sorted(path.name for path in tmp_path.iterdir()) == [session.name]
