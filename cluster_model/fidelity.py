@@ -161,7 +161,7 @@ AREAS: Final = (
             "log/test_epochs.py",
             "test_divergence.py",
             "log/test_log_generations.py",
-            "broker/test_out_of_range.py::test_up_to_1_0_a_diverged_follower_exits_if_unclean_election_is_off",
+            "broker/test_out_of_range.py::test_up_to_2_0_0_a_diverged_follower_exits_if_unclean_election_is_off",
             "model_checker/test_planted.py",
             "broker/partition/test_in_sync_rules.py::test_leader_changes_that_restart_a_followers_fetcher",
         ),

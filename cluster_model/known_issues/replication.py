@@ -94,6 +94,64 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         seen="End-to-end latency is up to 500 ms for consumers that read from a follower, and some ms for others.",
         workaround="Lower fetch.max.wait.ms of these consumers.",
     ),
+    KnownIssue(
+        "KAFKA-7414",
+        "A follower that is ahead of its leader ends its whole broker process",
+        "availability",
+        rule="exits_out_of_range",
+        needs="unclean.leader.election.enable false",
+        seen="Brokers exit soon after they start, again and again; their logs say that log truncation is not allowed "
+        "for a partition, as the leader's latest offset is less than the replica's.",
+        workaround="Allow unclean leader election for that topic until the broker has started, and accept the loss.",
+    ),
+    KnownIssue(
+        "KAFKA-7164",
+        "A follower that missed a leader epoch does not truncate, because its leader is the same",
+        "durability",
+        rule="restarts_after_missed_epochs",
+        since=(0, 9),
+        seen="Replicas of a partition have different records at one offset after leader changes while a broker "
+        "received no metadata. Nothing is logged; kafka-replica-verification.sh shows it.",
+        workaround="Restart brokers that were cut off from the controller while leaders changed.",
+    ),
+    KnownIssue(
+        "KAFKA-10706",
+        "After fast leader changes a follower asks for the end of an empty leader epoch without end",
+        "availability",
+        rule="keeps_empty_epochs",
+        seen="A follower is out of sync until it restarts or the leader changes, without any error; its log repeats "
+        "that it truncates to an offset and that this has no effect.",
+        workaround="Move the leader once more; or stop the follower, and delete leader-epoch-checkpoint of the "
+        "partition.",
+    ),
+    KnownIssue(
+        "KAFKA-13141",
+        "A leader counts the fetch of a diverging follower, and acknowledges records that only it has",
+        "durability",
+        rule="counts_diverging_fetches",
+        seen="Two leader changes within seconds: records that were acknowledged with acks=all are missing, and the "
+        "former leader truncates them.",
+        workaround="Have three or more replicas and leave time for replication between two leader changes.",
+    ),
+    KnownIssue(
+        "KAFKA-13091",
+        "After the ISR has shrunk to the leader its last records stay uncommitted",
+        "delivery",
+        rule="keeps_hw_at_shrink",
+        seen="The last records before a pause of a producer with acks=all time out while its leader is the only "
+        "in-sync replica, and consumers do not get them; the next record completes them.",
+        workaround="Set min.insync.replicas to 2 or more: then such a leader accepts no records.",
+    ),
+    KnownIssue(
+        "KAFKA-7152",
+        "A follower that has every record leaves the ISR of an idle partition",
+        "availability",
+        rule="leo_is_in_sync",
+        since=(0, 9),
+        seen="ISRs of idle partitions shrink and expand while a broker is slow, and producers with acks=all get "
+        "NOT_ENOUGH_REPLICAS from them.",
+        workaround="Raise replica.lag.time.max.ms well above replica.fetch.wait.max.ms and the longest pause.",
+    ),
     # Logs.
     KnownIssue(
         "KAFKA-5634",

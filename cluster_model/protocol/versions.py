@@ -39,7 +39,7 @@ FLAGS: Final = (
     ReleaseRule("throttles", "replication of chosen replicas can be throttled to a rate (KIP-73)", (0, 10, 1)),
     ReleaseRule(
         "exits_out_of_range",
-        "a broker exits instead of truncating an out-of-range log where unclean election is off",
+        "a broker exits instead of truncating an out-of-range log where unclean election is off (until KAFKA-7414)",
         (0, 8, 2),
         (1, 0),
     ),
@@ -81,9 +81,15 @@ FLAGS: Final = (
         "session_epochs", "fetch sessions keep the leader epoch of a partition, and are fenced (KAFKA-9338)", (2, 5, 0)
     ),
     ReleaseRule(
-        "bounce_detected", "the controller detects a quick broker restart by its broker epoch (KIP-380)", (2, 2, 0)
+        "bounce_detected",
+        "the controller detects a quick broker restart by its broker epoch (KAFKA-1120, KIP-380)",
+        (2, 2, 0),
     ),
-    ReleaseRule("leo_is_in_sync", "a follower at the leader's LEO is in sync however long ago it fetched", (2, 4, 0)),
+    ReleaseRule(
+        "leo_is_in_sync",
+        "a follower at the leader's LEO is in sync however long ago it fetched (KAFKA-7152)",
+        (2, 1, 0),
+    ),
     ReleaseRule("hw_push", "a follower's delayed fetch is completed when the HW moves", (2, 4, 0), (2, 5)),
     ReleaseRule("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
     ReleaseRule(

@@ -125,7 +125,7 @@ def test_profiles_lists_versions_and_reports_rules(typed: Type) -> None:
         flag.name: flag.meaning for flag in FLAG_BY_NAME.values()
     }
     assert [told[name][0] for name in ("lag_messages", "exits_out_of_range", "hw_push", "kip_320")] == [
-        "0.8.2", "0.8.2-1.0", "2.4-2.5", "2.1+",
+        "0.8.2", "0.8.2-2.0.0", "2.4-2.5", "2.1+",
     ]  # fmt: skip
     rules = typed("profiles", "0.11").out
     assert "epoch_truncation" in rules

@@ -1,4 +1,4 @@
-"""Followers out of their leader's range: their requests, their truncations, and the exit of a broker up to 1.0."""
+"""Followers out of their leader's range: their requests, their truncations, and the exit of a broker up to 2.0.0."""
 
 from typing import Any
 
@@ -112,8 +112,8 @@ def test_fetch_answers_are_not_taken_while_the_questions_stand() -> None:
     assert refused(following, E.NOT_LEADER_OR_FOLLOWER) is FetcherAction.IGNORED
 
 
-@pytest.mark.parametrize("kafka", ["0.8.2", "0.9", "0.10.2", "0.11", "1.0"])
-def test_up_to_1_0_a_diverged_follower_exits_if_unclean_election_is_off(
+@pytest.mark.parametrize("kafka", ["0.8.2", "0.9", "0.10.2", "0.11", "1.1", "2.0.0"])
+def test_up_to_2_0_0_a_diverged_follower_exits_if_unclean_election_is_off(
     kafka: str, snapshot: SnapshotAssertion
 ) -> None:
     rig, following = out_of_range(kafka)
@@ -122,7 +122,7 @@ def test_up_to_1_0_a_diverged_follower_exits_if_unclean_election_is_off(
     assert following.exit_reason == snapshot
 
 
-@pytest.mark.parametrize(("kafka", "unclean"), [("1.0", True), ("0.8.2", True), ("1.1", False), ("3.9", False)])
+@pytest.mark.parametrize(("kafka", "unclean"), [("1.0", True), ("0.8.2", True), ("2.0.1", False), ("3.9", False)])
 def test_it_does_not_where_it_is_on_or_later(kafka: str, unclean: bool) -> None:
     rig, following = out_of_range(kafka, unclean=unclean)
     assert following.apply_offset(0, 0, 3) is FetcherAction.CONTINUE
