@@ -143,6 +143,8 @@ AREAS: Final = (
         ),
         (
             "hw_waits_caught_up",
+            "counts_diverging_fetches",
+            "keeps_hw_at_shrink",
             "hw_waits_eligible",
             "hw_push",
             "caught_up_at_leo",
@@ -170,6 +172,8 @@ AREAS: Final = (
             "epoch_truncation",
             "epoch_on_elect",
             "kip_279",
+            "restarts_after_missed_epochs",
+            "keeps_empty_epochs",
             "kip_320",
             "applies_old_responses",
             "session_epochs",

@@ -26,6 +26,10 @@ class EpochCache:
         """Newest epoch, UNDEFINED if empty."""
         return self.entries[-1][0] if self.entries else UNDEFINED
 
+    def ends_empty(self, leo: int) -> bool:
+        """Return whether the newest epoch has no records."""
+        return bool(self.entries) and self.entries[-1][1] >= leo
+
     def assign(self, epoch: int, start: int) -> None:
         """Record that ``epoch`` starts at ``start``; since 2.0.1 an epoch without records is replaced by the next."""
         entries = self.entries

@@ -78,6 +78,25 @@ FLAGS: Final = (
         (2, 1, 0),
     ),
     ReleaseRule(
+        "restarts_after_missed_epochs",
+        "a follower that missed a leader epoch truncates, even if the leader is the same (KAFKA-7164)",
+        (2, 0, 1),
+    ),
+    ReleaseRule(
+        "keeps_empty_epochs",
+        "a follower that need not truncate its log keeps leader epochs at its end that its leader lacks (until "
+        "KAFKA-10706)",
+        (2, 0, 1),
+        (2, 6, 0),
+    ),
+    ReleaseRule(
+        "counts_diverging_fetches",
+        "a leader takes the offset of a diverging fetch for the follower's LEO (until KAFKA-13141)",
+        (2, 7, 0),
+        (2, 8, 0),
+        fixes=((2, 7, 2),),
+    ),
+    ReleaseRule(
         "session_epochs", "fetch sessions keep the leader epoch of a partition, and are fenced (KAFKA-9338)", (2, 5, 0)
     ),
     ReleaseRule(
@@ -113,6 +132,12 @@ FLAGS: Final = (
         "alter_partition",
         "leaders send ISR changes to the controller and use the maximal ISR until it answers (KIP-497)",
         (2, 7, 0),
+    ),
+    ReleaseRule(
+        "keeps_hw_at_shrink",
+        "the HW waits for another fetch or append after the controller has confirmed a smaller ISR (until KAFKA-13091)",
+        (2, 7, 0),
+        (3, 0),
     ),
     ReleaseRule(
         "recovery_state", "an uncleanly elected leader counts as recovering until it reports (KIP-704)", (3, 2, 0)
@@ -931,6 +956,9 @@ class Profile:
     eligible_isr: bool
     leo_max_at_fetch: bool
     caught_up_at_leo: bool
+    restarts_after_missed_epochs: bool
+    keeps_empty_epochs: bool
+    counts_diverging_fetches: bool
     fetch_broker_epoch: bool
     no_bump_on_shrink: bool
     adding_completes: bool
@@ -940,6 +968,7 @@ class Profile:
     effective_min_isr: bool
     elr: bool
     offset_not_available: bool
+    keeps_hw_at_shrink: bool
     delete_horizon: bool
     check_quorum: bool
     pre_vote: bool

@@ -268,6 +268,9 @@ def _serve_follower(
         if diverging == UNKNOWN:
             return _error_data(replica, fetch, KafkaError.OFFSET_OUT_OF_RANGE)
         if diverging is not None:
+            if book and replica.profile.counts_diverging_fetches:
+                # The follower is about to truncate below this offset (KAFKA-13141).
+                leadership.update_follower_fetch_state(now, follower, remote, request.broker_epoch, fetch)
             no_records = Slice(offset, offset, ())
             return FetchData(fetch.partition, offset, 0, hw, log.log_start, replica.leader_epoch, no_records, diverging)
     if not log.log_start <= offset <= leo:

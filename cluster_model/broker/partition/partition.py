@@ -669,7 +669,8 @@ class PartitionLeaderState:
                 replica.partition_epoch = response.partition_epoch
                 self.pending = None
                 self._members_changed()
-                self.maybe_advance_hw(now)
+                if not replica.profile.keeps_hw_at_shrink:
+                    self.maybe_advance_hw(now)
                 self._complete_waiting()
             return False
         error = KafkaError(response.error)
@@ -916,7 +917,9 @@ class Replica:
         if offset < self.log.leo:
             self.truncate_log(offset, now, rule)
             self.checkpointed_recovery = self.log.recovery_point
-        else:
+        elif not self.profile.keeps_empty_epochs:
+            # Up to 2.6.0 this dropped no epochs either. If the leader lacks the last one, the follower asks for its end
+            # again and again (KAFKA-10706).
             self.log.truncate(offset, now)
 
     def truncate_log(self, offset: int, now: int, rule: str) -> None:

@@ -183,13 +183,13 @@ def truncation_by_epoch_end(
 def restarts_fetcher(profile: Profile, leader: int, epoch: int, new_leader: int, new_epoch: int) -> bool:
     """Whether new metadata makes a follower restart, truncation included (``Partition.makeFollower``).
 
-    Before 2.0.1 only a change of leader did, so a same-leader epoch bump left an unchecked log.
+    Before 2.0.1 only a change of leader did, so a same-leader epoch bump left an unchecked log (KAFKA-7164).
     """
     if profile.restarts_by_epoch:
         return new_epoch > epoch
     if profile.kip_320:
         return new_leader != leader or new_epoch > epoch
-    if profile.isr_epoch_start:
+    if profile.restarts_after_missed_epochs:
         return new_leader != leader or new_epoch > epoch + 1
     return new_leader != leader
 

@@ -150,9 +150,18 @@ def throttled(replica: Replica, leader: Replica, brokers: Mapping[int, Broker]) 
 
 
 def is_blocked(replica: Replica) -> bool:
-    """Return whether a follower waits for newer metadata or an intact batch, which no deadline bounds."""
+    """Return whether a follower waits for newer metadata or an intact batch, which no deadline bounds.
+
+    Up to 2.6.0 it also waits for newer metadata if it asks again and again for the end of an epoch without records
+    (KAFKA-10706).
+    """
     following = replica.following
-    return following is not None and (following.failed or following.stuck_at >= 0)
+    if following is None:
+        return False
+    asks_again = (
+        following.truncating and replica.profile.keeps_empty_epochs and replica.log.epochs.ends_empty(replica.log.leo)
+    )
+    return asks_again or following.failed or following.stuck_at >= 0
 
 
 def known_quick_restart(context: LivenessContext, replica: Replica) -> str:
@@ -166,6 +175,16 @@ def known_quick_restart(context: LivenessContext, replica: Replica) -> str:
     return (
         f"known for {context.cluster_state.profile.version}: a broker that restarts before its session times out "
         "receives no leadership information; fixed by KIP-380 in 2.2"
+    )
+
+
+def known_small_isr(context: LivenessContext, state: PartitionState) -> str:
+    """Return why the HW may not follow a leader that is alone in the ISR: up to 3.0 (KAFKA-13091); else empty."""
+    if not context.cluster_state.profile.keeps_hw_at_shrink or len(state.isr) > 1:
+        return ""
+    return (
+        f"known for {context.cluster_state.profile.version}: the high watermark does not advance as the ISR shrinks to "
+        "the leader; fixed in 3.1 (KAFKA-13091)"
     )
 
 

@@ -13,6 +13,7 @@ from cluster_model.checker.liveness.partition_state import (
     PendingObligation,
     is_blocked,
     known_quick_restart,
+    known_small_isr,
     partition_context,
     throttled,
 )
@@ -320,7 +321,7 @@ HW_REACHES_LEO: Final = LivenessProperty(
     "the leader and every ISR member; a pending ISR proposal, quotas, and since 3.7 an ISR below min.insync.replicas "
     "legitimately hold it back",
     "up to 2.1 a broker that restarts before its session times out receives no leadership information (fixed by "
-    "KIP-380 in 2.2)",
+    "KIP-380 in 2.2); from 2.7 to 3.0 it does not advance as the ISR shrinks to the leader (KAFKA-13091)",
 )
 
 
@@ -337,7 +338,8 @@ def find_uncommitted_tails(context: LivenessContext, partition: PartitionContext
     if any(member is not None and throttled(member, leader, context.brokers) for member in members):
         return
     known = next(
-        (why for member in members if member is not None and (why := known_quick_restart(context, member))), ""
+        (why for member in members if member is not None and (why := known_quick_restart(context, member))),
+        known_small_isr(context, state),
     )
     token = (state.leader_epoch, leader.log.leo, leader.hw, state.isr)
     bound_us = context.bounds.commit_us + (context.bounds.lag_us if len(state.isr) < len(state.replicas) else 0)

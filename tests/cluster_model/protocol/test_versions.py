@@ -50,6 +50,11 @@ HISTORY = [
     ("exits_out_of_range", "0.8.2", "2.0.0"),
     ("epoch_truncation", "0.11", LAST),
     ("isr_epoch_start", "2.0.1", LAST),
+    ("restarts_after_missed_epochs", "2.0.1", LAST),
+    ("keeps_empty_epochs", "2.0.1", "2.6.0"),
+    ("counts_diverging_fetches", "2.7", "2.8.0"),
+    ("keeps_hw_at_shrink", "2.7", "3.0"),
+    ("keeps_last_isr", "1.1", LAST),
     ("epoch_on_elect", "2.0.1", LAST),
     ("fetch_sessions", "1.1", LAST),
     ("quits_waiting", "1.1", LAST),
@@ -204,7 +209,7 @@ BACKPORTS = {
     "sync_timeout": ("2.8.1",),
 }
 """Rule → patches of older lines from which on these have it, too."""
-FIXES = {"loses_units": ("3.7.2",)}
+FIXES = {"loses_units": ("3.7.2",), "counts_diverging_fetches": ("2.7.2",)}
 """Bug → patches of lines before its last release from which on these no longer have it."""
 
 ROOT = Path(__file__).parents[3]
