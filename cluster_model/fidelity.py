@@ -341,6 +341,8 @@ AREAS: Final = (
             "dynamic_config",
             "keeps_deleted_units",
             "loses_units",
+            "loses_topic_overrides",
+            "strays_hide_new_replicas",
             "topic_ids",
             "bounds_operations",
             "keeps_freed_names",

@@ -20,7 +20,10 @@ def topic_of(partition: str) -> str:
 class TopicConfigs:
     """Configuration of all topics; a topic without overrides has the broker's configuration."""
 
-    __slots__ = ("_broker", "_known", "_profile", "_static", "_topics", "_undeleted", "_units_lost", "_writeback_us")
+    __slots__ = (
+        "_broker", "_known", "_overrides_lost", "_profile", "_static", "_topics", "_undeleted", "_units_lost",
+        "_writeback_us",
+    )  # fmt: skip
 
     def __init__(self, profile: Profile, broker: Overrides, writeback_us: int) -> None:
         """Start with the static configuration of the brokers."""
@@ -36,12 +39,15 @@ class TopicConfigs:
         """Deleted dynamic configurations that the logs still have (KAFKA-10268)."""
         self._units_lost = False
         """Whether configurations in coarser units, such as ``log.retention.hours``, are lost (KAFKA-17584)."""
+        self._overrides_lost: dict[str, bool] = {}
+        """Topic → whether its logs have lost its overrides, or will with the next dynamic change (KAFKA-9254)."""
 
     def of(self, topic: str) -> TopicConfig:
         """Return the effective configuration of a topic."""
         known = self._known.get(topic)
         if known is None:
-            config = TopicConfig.of(self._profile, self._defaults(), self._topics.get(topic, {}))
+            overrides = {} if self._overrides_lost.get(topic) else self._topics.get(topic, {})
+            config = TopicConfig.of(self._profile, self._defaults(), overrides)
             known = replace(config, log=replace(config.log, writeback_us=self._writeback_us))
             self._known[topic] = known
         return known
@@ -61,8 +67,9 @@ class TopicConfigs:
 
         In KRaft mode a starting broker applies its dynamic configuration as a change.
         """
-        before = self._units_lost or bool(self._undeleted)
+        before = self._units_lost or bool(self._undeleted) or bool(self._overrides_lost)
         self._undeleted = {}
+        self._overrides_lost = {}
         self._units_lost = self._units_lost and self._profile.kraft and not LOG_CONFIGS.isdisjoint(self._broker)
         self._known.clear()
         return before and not self._units_lost
@@ -98,6 +105,7 @@ class TopicConfigs:
         """
         TopicConfig.of(self._profile, self.broker, overrides)
         self._topics[topic] = dict(overrides)
+        self._overrides_lost.pop(topic, None)
         self._known.pop(topic, None)
 
     def reconfigure(self, overrides: Overrides) -> None:
@@ -107,9 +115,12 @@ class TopicConfigs:
             ModelError: a cleanup policy that the version lacks; nothing has changed.
         """
         TopicConfig.of(self._profile, {**self._static, **overrides}, {})
+        changed = {name for name, _value in self._broker.items() ^ overrides.items()}
         if self._profile.loses_units:
-            changed = {name for name, _value in self._broker.items() ^ overrides.items()}
             self._units_lost = self._units_lost or not LOG_CONFIGS.isdisjoint(changed)
+        if self._profile.loses_topic_overrides and not LOG_CONFIGS.isdisjoint(changed):
+            # The first change drops the names of the overrides, so the second one no longer applies them.
+            self._overrides_lost = {topic: topic in self._overrides_lost for topic in self._topics}
         if self._profile.keeps_deleted_units:
             deleted = {name: value for name, value in self._broker.items() if name not in overrides}
             self._undeleted.update((name, value) for name, value in deleted.items() if name in UNIT_DEFAULTS)
@@ -119,16 +130,21 @@ class TopicConfigs:
     def forget(self, topic: str) -> None:
         """Forget a deleted topic."""
         self._topics.pop(topic, None)
+        self._overrides_lost.pop(topic, None)
         self._known.pop(topic, None)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
         topics = tuple([(topic, tuple(overrides.items())) for topic, overrides in self._topics.items()])
-        return (tuple(self._broker.items()), topics, self._units_lost, tuple(self._undeleted.items()))
+        return (
+            tuple(self._broker.items()), topics, self._units_lost, tuple(self._undeleted.items()),
+            tuple(self._overrides_lost.items()),
+        )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        broker, topics, self._units_lost, undeleted = saved
+        broker, topics, self._units_lost, undeleted, overrides_lost = saved
+        self._overrides_lost = dict(overrides_lost)
         self._undeleted = dict(undeleted)
         self._broker = dict(broker)
         self._topics = {topic: dict(overrides) for topic, overrides in topics}

@@ -195,3 +195,24 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Send records with keys only to compacted topics; delete the others by cleanup.policy delete.",
     ),
 )
+    KnownIssue(
+        "KAFKA-8522",
+        "Tombstones of a small compacted topic are never removed",
+        "delivery",
+        rule="delete_horizon",
+        since=(0, 8, 2),
+        needs="records in the topic all the time, so that the cleaner runs again and again",
+        seen="A compacted topic keeps the tombstones of all keys that were ever deleted, however short "
+        "delete.retention.ms is: it grows, and consumers that start at its beginning read them all.",
+        workaround="Raise min.cleanable.dirty.ratio, so that a log is cleaned less often than delete.retention.ms.",
+    ),
+    KnownIssue(
+        "KAFKA-9254",
+        "The second dynamic change of a broker configuration removes the configurations of topics",
+        "durability",
+        rule="loses_topic_overrides",
+        needs="configurations of topics, and dynamic ones of brokers, such as message.max.bytes",
+        seen="Topics with a long retention of their own lose records, and compacted ones are deleted by age; "
+        "kafka-configs.sh shows their configurations all the same.",
+        workaround="Set a configuration of each topic again after a dynamic change, or restart the brokers.",
+    ),

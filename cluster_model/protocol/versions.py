@@ -232,6 +232,19 @@ FLAGS: Final = (
         (3, 8, 0),
         fixes=((3, 7, 2),),
     ),
+    ReleaseRule(
+        "loses_topic_overrides",
+        "a second dynamic change of configurations of logs removes those of topics (until KAFKA-9254)",
+        (1, 1, 0),
+        (2, 4, 0),
+    ),
+    ReleaseRule(
+        "strays_hide_new_replicas",
+        "in KRaft mode a starting broker deletes the logs of a deleted topic only after it has applied the metadata, "
+        "and has no replicas of a new topic of that name (until KAFKA-14616)",
+        (3, 3, 0),
+        (3, 6),
+    ),
     ReleaseRule("topic_ids", "topic ids distinguish a recreated topic from the deleted one (KIP-516)", (2, 8, 0)),
     ReleaseRule(
         "refuses_collisions",
@@ -981,6 +994,8 @@ class Profile:
     dynamic_config: bool
     keeps_deleted_units: bool
     loses_units: bool
+    loses_topic_overrides: bool
+    strays_hide_new_replicas: bool
     topic_ids: bool
     refuses_collisions: bool
     keeps_freed_names: bool

@@ -61,6 +61,8 @@ HISTORY = [
     ("dynamic_config", "1.1", LAST),
     ("keeps_deleted_units", "1.1", "2.5"),
     ("loses_units", "2.6", "3.8.0"),
+    ("loses_topic_overrides", "1.1", "2.4.0"),
+    ("strays_hide_new_replicas", "3.3", "3.6"),
     ("kip_279", "2.0", LAST),
     ("kip_320", "2.1", LAST),
     ("session_epochs", "2.5", LAST),
