@@ -2,11 +2,11 @@
 
 A log directory is created when metadata first assigns the partition to the broker. It is deleted by StopReplica, or in
 KRaft mode when metadata no longer assigns it to the broker. A broker that was down finds stray logs when it is back:
-the newest assignments have them deleted (KAFKA-14616).
+the newest assignments have them deleted. Up to 3.6 it then has no replica of a new topic of that name (KAFKA-14616).
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from cluster_model.broker.fetch.replication_quota import ReplicationQuota
 from cluster_model.broker.partition.partition import Replica
@@ -93,6 +93,9 @@ class DirtyReplicas:
 
 Overrides = Mapping[str, ConfigValue]
 
+_UNPUBLISHED: Final = (-1, -1)
+"""Epochs of a hidden replica until the broker applies the state of its partition."""
+
 
 class ReplicaSource(Protocol):
     """Factory of replicas, which also registers them with the observers."""
@@ -111,8 +114,8 @@ class ReplicaManager:
     """Replicas of one broker. Logs survive the process on disk; the rest comes again with metadata."""
 
     __slots__ = (
-        "_emit", "_leaves", "_logs", "_port", "_profile", "_quotas", "_replicas", "_service", "_settings", "_source",
-        "_touched",
+        "_emit", "_hidden", "_leaves", "_logs", "_port", "_profile", "_quotas", "_replicas", "_service", "_settings",
+        "_source", "_touched",
     )  # fmt: skip
 
     def __init__(
@@ -141,6 +144,8 @@ class ReplicaManager:
         self._source = source
         self._emit = emit
         self._leaves = leaves
+        self._hidden: dict[str, tuple[int, int]] = {}
+        """Partition that a stray log kept from getting a replica → its leader and partition epoch (KAFKA-14616)."""
 
     def host(self, state: PartitionState) -> Replica | None:
         """Return the replica of a partition state, created or deleted if the state says so; None for none."""
@@ -148,12 +153,25 @@ class ReplicaManager:
         if replica is not None and self._deletes(replica, state):
             replica = None
         if replica is None:
-            return self._make(state) if self._port.node_id in state.replicas else None
+            is_assigned = self._port.node_id in state.replicas and not self._is_hidden(state)
+            return self._make(state) if is_assigned else None
         if not _same_topic(replica, state):
             if self.refusal(state) or state.leader_epoch <= replica.leader_epoch:
                 return None
             replica.topic_id = state.topic_id  # the old log cannot be distinguished from the new topic's
         return replica
+
+    def _is_hidden(self, state: PartitionState) -> bool:
+        """Whether a stray log was in the way of this replica; the next change of the partition creates it."""
+        epochs = self._hidden.get(state.partition)
+        if epochs is None:
+            return False
+        if epochs == _UNPUBLISHED:
+            epochs = self._hidden[state.partition] = (state.leader_epoch, state.partition_epoch)
+        if (state.leader_epoch, state.partition_epoch) <= epochs:
+            return True
+        del self._hidden[state.partition]
+        return False
 
     def refusal(self, state: PartitionState) -> KafkaError:
         """Return LeaderAndIsr's error for a partition: INCONSISTENT_TOPIC_ID if the log is of another topic."""
@@ -226,9 +244,12 @@ class ReplicaManager:
         return found
 
     def delete_strays(self, assigned: Mapping[str, int]) -> None:
-        """Delete the logs that :meth:`strays` returns."""
+        """Delete the logs that :meth:`strays` returns, at the start of the broker."""
+        self._hidden.clear()
         for partition in self.strays(assigned):
             self.stop(partition, delete=True, by="stray")
+            if self._profile.strays_hide_new_replicas and partition in assigned:
+                self._hidden[partition] = _UNPUBLISHED
 
     def configure_topic(self, topic: str, overrides: Overrides) -> None:
         """Set all overrides of a topic's configuration, for existing and future replicas."""
@@ -282,11 +303,12 @@ class ReplicaManager:
 
     def save(self) -> tuple[Any, ...]:
         """Return the names of the replicas, and the configuration; the replicas' own state is saved elsewhere."""
-        return (tuple(self._replicas), self._settings.save())
+        return (tuple(self._replicas), self._settings.save(), tuple(self._hidden.items()))
 
     def load(self, saved: tuple[Any, ...]) -> BrokerConfig:
         """Restore the state returned by :meth:`save`; returns the broker config."""
-        names, settings = saved
+        names, settings, hidden = saved
+        self._hidden = dict(hidden)
         self._settings.load(settings)
         self._replicas.clear()
         for name in names:

@@ -90,4 +90,36 @@ CONTROLLER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "response to heartbeats, and the new one fences them.",
         workaround="Restart the old controller, which then finds the new one.",
     ),
+    KnownIssue(
+        "KAFKA-1120",
+        "A broker that restarts while the controller is busy never learns that it leads",
+        "availability",
+        rule="bounce_detected",
+        since=(0, 8, 2),
+        mode="zookeeper",
+        seen="After a quick restart of a broker clients get NOT_LEADER_OR_FOLLOWER for its partitions from the very "
+        "broker that kafka-topics.sh shows as their leader.",
+        workaround="Stop that broker until the controller has elected other leaders, then start it again.",
+    ),
+    KnownIssue(
+        "KAFKA-5083",
+        "The last in-sync replica is removed from the ISR, and cannot lead once unclean elections are off again",
+        "availability",
+        rule="keeps_last_isr",
+        since=(0, 8, 2),
+        needs="unclean.leader.election.enable true at the time of the last failure",
+        mode="zookeeper",
+        seen="A partition is offline with an empty ISR although the broker that led it last is back.",
+        workaround="Allow unclean elections again, but stop all other replicas before.",
+    ),
+    KnownIssue(
+        "KAFKA-14616",
+        "A broker has no replica of a topic that was deleted and created again while it was down",
+        "availability",
+        rule="strays_hide_new_replicas",
+        mode="kraft",
+        seen="A partition is under-replicated after its broker has started, and stays so without an error; the broker "
+        "has no directory for it.",
+        workaround="Restart that broker once more.",
+    ),
 )
