@@ -154,6 +154,17 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     # Logs.
     KnownIssue(
+        "KAFKA-7215",
+        "One batch that the log cleaner cannot read ends its thread, and no log is cleaned any more",
+        "availability",
+        rule="uncleanable_partitions",
+        since=(0, 8, 2),
+        needs="log.cleaner.enable true",
+        seen="Compacted topics, __consumer_offsets among them, grow until the disk is full, and starts take long; the "
+        "log of the cleaner ends with an error.",
+        workaround="Move the damaged replica away and restart the broker, which starts the cleaner again.",
+    ),
+    KnownIssue(
         "KAFKA-5634",
         "Retention deletes records above the high watermark, which no consumer could read yet",
         "durability",
@@ -194,7 +205,6 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "an unexpected exception.",
         workaround="Send records with keys only to compacted topics; delete the others by cleanup.policy delete.",
     ),
-)
     KnownIssue(
         "KAFKA-8522",
         "Tombstones of a small compacted topic are never removed",
@@ -216,3 +226,4 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "kafka-configs.sh shows their configurations all the same.",
         workaround="Set a configuration of each topic again after a dynamic change, or restart the brokers.",
     ),
+)

@@ -41,7 +41,7 @@ FLAGS: Final = (
         "exits_out_of_range",
         "a broker exits instead of truncating an out-of-range log where unclean election is off (until KAFKA-7414)",
         (0, 8, 2),
-        (1, 0),
+        (2, 0, 0),
     ),
     ReleaseRule(
         "epoch_truncation",
@@ -179,7 +179,7 @@ FLAGS: Final = (
     ),
     ReleaseRule(
         "delete_horizon",
-        "delete.retention.ms of a tombstone counts from the first cleaning that kept it (KIP-534)",
+        "delete.retention.ms of a tombstone counts from the first cleaning that kept it (KAFKA-8522, KIP-534)",
         (3, 1, 0),
     ),
     ReleaseRule(
@@ -415,7 +415,7 @@ FLAGS: Final = (
     ReleaseRule(
         "late_port", "a starting broker's port is closed until it serves, not open and silent (KAFKA-14658)", (3, 5, 0)
     ),
-    ReleaseRule("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
+    ReleaseRule("keeps_last_isr", "the last member of an ISR always stays in it (KAFKA-5083)", (1, 1, 0)),
     ReleaseRule("timestamps", "batches have timestamps: of their creation or of the append (KIP-32)", (0, 10, 0)),
     ReleaseRule("time_index", "segments roll and expire by the timestamps of their records (KIP-33)", (0, 10, 1)),
     ReleaseRule(
@@ -437,7 +437,7 @@ FLAGS: Final = (
     ReleaseRule("zstd", "batches may be compressed with zstd (KIP-110)", (2, 1, 0)),
     ReleaseRule(
         "uncleanable_partitions",
-        "the cleaner skips a log that it cannot clean, and its thread does not exit (KIP-346)",
+        "the cleaner skips a log that it cannot clean, and its thread does not exit (KAFKA-7215, KIP-346)",
         (2, 1, 0),
     ),
     ReleaseRule(
@@ -956,6 +956,9 @@ class Profile:
     kip_279: bool
     kip_320: bool
     applies_old_responses: bool
+    restarts_after_missed_epochs: bool
+    keeps_empty_epochs: bool
+    counts_diverging_fetches: bool
     session_epochs: bool
     bounce_detected: bool
     leo_is_in_sync: bool
@@ -965,13 +968,11 @@ class Profile:
     completes_follower_reads: bool
     diverging_fetch: bool
     alter_partition: bool
+    keeps_hw_at_shrink: bool
     recovery_state: bool
     eligible_isr: bool
     leo_max_at_fetch: bool
     caught_up_at_leo: bool
-    restarts_after_missed_epochs: bool
-    keeps_empty_epochs: bool
-    counts_diverging_fetches: bool
     fetch_broker_epoch: bool
     no_bump_on_shrink: bool
     adding_completes: bool
@@ -981,7 +982,6 @@ class Profile:
     effective_min_isr: bool
     elr: bool
     offset_not_available: bool
-    keeps_hw_at_shrink: bool
     delete_horizon: bool
     check_quorum: bool
     pre_vote: bool

@@ -257,7 +257,7 @@ class FollowerState:
     def apply_offset(self, now: int, error: int, offset: int) -> FetcherAction:
         """Apply the end or the start of the leader's log (``AbstractFetcherThread.fetchOffsetAndTruncate``).
 
-        A log mismatch at lower offsets is not repaired on this path. Up to 1.0 a broker exits instead of truncating
+        A log mismatch at lower offsets is not repaired on this path. Up to 2.0.0 a broker exits instead of truncating
         below its leader's log end if unclean election is off (``ReplicaFetcherThread.handleOffsetOutOfRange``).
         """
         replica = self.replica
