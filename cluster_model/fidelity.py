@@ -195,6 +195,7 @@ AREAS: Final = (
         (
             "throttles",
             "fetch_sessions",
+            "fails_whole_fetches",
             "quits_waiting",
             "reads_from_followers",
             "reads_lagging_followers",
@@ -260,6 +261,7 @@ AREAS: Final = (
             "no_bump_on_shrink",
             "heartbeat_retry_flat",
             "heartbeat_backoff_halved",
+            "leads_until_stopped",
             "adding_completes",
             "reassign_by_adding",
             "fenced_last_known",

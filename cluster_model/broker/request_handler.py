@@ -12,6 +12,8 @@ from cluster_model.broker.fetch.fetch_reads import (
     has_news,
     missing_replica_error,
     news_for_consumer,
+    failed_data,
+    has_unassigned,
     news_of_hw,
     requested_epoch,
     serve_fetch,
@@ -349,6 +351,12 @@ class RequestHandler:
                 session.wait(request)
             else:
                 self._answer(session, request, [], [])
+            return
+        if self._profile.fails_whole_fetches and has_unassigned(request.replica, session.partitions, self._replicas):
+            # The exception about one partition makes an error response for all of them (KAFKA-5758).
+            session.arrive(now)
+            failed = [failed_data(requested) for requested in session.partitions]
+            self._answer(session, request, list(range(len(failed))), failed)
             return
         slots = list(dirty)
         old_hws: list[int] = []

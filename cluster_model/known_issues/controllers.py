@@ -122,4 +122,14 @@ CONTROLLER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "has no directory for it.",
         workaround="Restart that broker once more.",
     ),
+    KnownIssue(
+        "KAFKA-14296",
+        "A broker in controlled shutdown keeps leading, and acknowledges records that are lost",
+        "durability",
+        rule="leads_until_stopped",
+        mode="kraft",
+        seen="At each clean shutdown of a broker, producers with acks=1 lose the records of some seconds, and those "
+        "with acks=all get no response until it has stopped.",
+        workaround="Use acks=all, and move leaderships away from a broker before it is stopped.",
+    ),
 )

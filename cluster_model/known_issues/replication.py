@@ -152,6 +152,35 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "NOT_ENOUGH_REPLICAS from them.",
         workaround="Raise replica.lag.time.max.ms well above replica.fetch.wait.max.ms and the longest pause.",
     ),
+    KnownIssue(
+        "KAFKA-4485",
+        "A follower that is a moment behind all the time leaves the ISR",
+        "availability",
+        rule="caught_up_previous",
+        since=(0, 9),
+        seen="ISRs of busy partitions shrink and expand all the time, though followers fetch everything; producers "
+        "with acks=all get NOT_ENOUGH_REPLICAS from time to time.",
+        workaround="Raise replica.lag.time.max.ms, and replica.fetch.max.bytes so that a fetch can reach the end.",
+    ),
+    KnownIssue(
+        "KAFKA-5758",
+        "A fetch that names one partition too many fails for all partitions, such as during a reassignment",
+        "availability",
+        rule="fails_whole_fetches",
+        seen="During a reassignment many partitions of one pair of brokers are under-replicated; the leader logs that "
+        "it failed to record a follower's position, as that is not one of the assigned replicas.",
+        workaround="Restart the broker that gave its replica away; move few partitions at a time.",
+    ),
+    KnownIssue(
+        "KAFKA-14139",
+        "A broker with a new, empty disk joins the ISR by a fetch from before",
+        "durability",
+        rule="fetch_broker_epoch",
+        since=(0, 8, 2),
+        seen="A broker starts with an empty disk and is in the ISR at once. If it is elected, all other replicas "
+        "truncate their logs to nothing.",
+        workaround="Start a broker with an empty disk only once the controller has removed it from all ISRs.",
+    ),
     # Logs.
     KnownIssue(
         "KAFKA-7215",

@@ -32,7 +32,7 @@ FLAGS: Final = (
     ReleaseRule("shrink_half", "the ISR shrink task runs every replica.lag.time.max.ms / 2", (0, 10, 2)),
     ReleaseRule(
         "caught_up_previous",
-        "a follower that reached the leader's LEO of the previous fetch counts as caught up",
+        "a follower that reached the leader's LEO of the previous fetch counts as caught up (KAFKA-4485)",
         (0, 10, 2),
     ),
     ReleaseRule("hw_waits_caught_up", "the HW also waits for caught-up replicas outside the ISR", (0, 10, 2)),
@@ -76,6 +76,12 @@ FLAGS: Final = (
         "a response about an older leader epoch counts for the current one (until KAFKA-7786)",
         (2, 1, 0),
         (2, 1, 0),
+    ),
+    ReleaseRule(
+        "fails_whole_fetches",
+        "a follower's fetch fails for all its partitions if it has no replica of one of them (until KAFKA-5758)",
+        (0, 8, 2),
+        (0, 11),
     ),
     ReleaseRule(
         "restarts_after_missed_epochs",
@@ -147,7 +153,7 @@ FLAGS: Final = (
         "leo_max_at_fetch", "a fetch never lowers the leader LEO remembered from the previous fetch", (3, 3, 0)
     ),
     ReleaseRule("caught_up_at_leo", "a replica at the leader's LEO counts as caught up for the HW", (3, 3, 0)),
-    ReleaseRule("fetch_broker_epoch", "Fetch and AlterPartition carry broker epochs (KIP-903)", (3, 5, 0)),
+    ReleaseRule("fetch_broker_epoch", "Fetch and AlterPartition carry broker epochs (KAFKA-14139, KIP-903)", (3, 5, 0)),
     ReleaseRule(
         "no_bump_on_shrink", "in KRaft mode an ISR shrink does not raise the leader epoch (KAFKA-15021)", (3, 6, 0)
     ),
@@ -209,6 +215,13 @@ FLAGS: Final = (
     ),
     ReleaseRule(
         "heartbeat_backoff_halved",
+    ReleaseRule(
+        "leads_until_stopped",
+        "in KRaft mode a broker in controlled shutdown keeps leading partitions that have another leader (until "
+        "KAFKA-14296)",
+        (3, 3, 0),
+        (3, 3, 1),
+    ),
         "in KRaft mode the backoff of a failed heartbeat grows to half the session timeout, not to all of it",
         (4, 0, 0),
     ),
@@ -958,6 +971,7 @@ class Profile:
     applies_old_responses: bool
     restarts_after_missed_epochs: bool
     keeps_empty_epochs: bool
+    fails_whole_fetches: bool
     counts_diverging_fetches: bool
     session_epochs: bool
     bounce_detected: bool
@@ -991,6 +1005,7 @@ class Profile:
     heartbeat_retry_flat: bool
     heartbeat_backoff_halved: bool
     quits_waiting: bool
+    leads_until_stopped: bool
     dynamic_config: bool
     keeps_deleted_units: bool
     loses_units: bool

@@ -321,6 +321,22 @@ def _error_data(replica: Replica, fetch: FetchPartition, error: KafkaError) -> F
     return FetchData(fetch.partition, fetch.offset, error, -1, -1, replica.leader_epoch, no_records)
 
 
+def has_unassigned(follower: int, requested: Iterable[FetchPartition], replicas: Mapping[str, Replica]) -> bool:
+    """Whether a follower fetches a partition that this broker leads, and of which the follower is no replica."""
+    return any(
+        (replica := replicas.get(each.partition)) is not None
+        and replica.leadership is not None
+        and follower not in replica.leadership.remotes
+        for each in requested
+    )
+
+
+def failed_data(fetch: FetchPartition) -> FetchData:
+    """Return the data of a fetch that failed as a whole."""
+    no_records = Slice(fetch.offset, fetch.offset, ())
+    return FetchData(fetch.partition, fetch.offset, KafkaError.UNKNOWN_SERVER_ERROR, -1, -1, -1, no_records)
+
+
 def has_news(data: FetchData) -> bool:
     """Whether the data is more than the HW, so that the fetch completes at once."""
     return (

@@ -323,9 +323,9 @@ class KraftBrokerClient:
     """Control-plane client of one broker in KRaft mode."""
 
     __slots__ = (
-        "_base", "_broker", "_committed", "_forwarding", "_held", "_late_port", "_lifecycle", "_loaded_at", "_loader",
-        "_on_batch", "_on_features", "_port", "_proposals", "_timer", "controller", "handlers", "is_running", "peer",
-        "registered",
+        "_base", "_broker", "_committed", "_forwarding", "_held", "_late_port", "_leads_until_stopped", "_lifecycle",
+        "_loaded_at", "_loader", "_on_batch", "_on_features", "_port", "_proposals", "_timer", "controller", "handlers",
+        "is_running", "peer", "registered",
     )  # fmt: skip
 
     def __init__(
@@ -351,6 +351,7 @@ class KraftBrokerClient:
         self._port = port
         self._base = base
         self._late_port = profile.late_port
+        self._leads_until_stopped = profile.leads_until_stopped
         self._on_batch = on_batch
         self._on_features = on_features
         self._loaded_at = 0
@@ -586,8 +587,12 @@ class KraftBrokerClient:
     # -- callbacks of the loader ---------------------------------------------------------------------------------------
 
     def apply_metadata(self, decisions: MetadataUpdate) -> None:
-        """Apply metadata changes: leadership, followers and the metadata cache."""
-        self._broker.apply_metadata(decisions)
+        """Apply metadata changes: leadership, followers and the metadata cache.
+
+        In 3.3.0 and 3.3.1 a broker in controlled shutdown does not become a follower (KAFKA-14296).
+        """
+        stops = self._lifecycle.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
+        self._broker.apply_metadata(decisions, act=not (stops and self._leads_until_stopped))
 
     def remove_partition(self, partition: str) -> None:
         """Remove a deleted partition and its replica."""

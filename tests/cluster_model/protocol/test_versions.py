@@ -50,6 +50,8 @@ HISTORY = [
     ("exits_out_of_range", "0.8.2", "2.0.0"),
     ("epoch_truncation", "0.11", LAST),
     ("isr_epoch_start", "2.0.1", LAST),
+    ("fails_whole_fetches", "0.8.2", "0.11"),
+    ("leads_until_stopped", "3.3", "3.3.1"),
     ("restarts_after_missed_epochs", "2.0.1", LAST),
     ("keeps_empty_epochs", "2.0.1", "2.6.0"),
     ("counts_diverging_fetches", "2.7", "2.8.0"),
