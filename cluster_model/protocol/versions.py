@@ -181,7 +181,9 @@ FLAGS: Final = (
         "elr", "replicas that left an ISR below min.insync.replicas stay eligible to lead (KIP-966)", (4, 1, 0)
     ),
     ReleaseRule(
-        "offset_not_available", "no latest offset while the HW is below the start of its epoch (KIP-207)", (2, 2, 0)
+        "offset_not_available",
+        "no latest offset while the HW is below the start of its epoch (KAFKA-2334, KIP-207)",
+        (2, 2, 0),
     ),
     ReleaseRule(
         "delete_horizon",
@@ -214,14 +216,14 @@ FLAGS: Final = (
         backports=((3, 9, 2), (4, 0, 1)),
     ),
     ReleaseRule(
-        "heartbeat_backoff_halved",
-    ReleaseRule(
         "leads_until_stopped",
         "in KRaft mode a broker in controlled shutdown keeps leading partitions that have another leader (until "
         "KAFKA-14296)",
         (3, 3, 0),
         (3, 3, 1),
     ),
+    ReleaseRule(
+        "heartbeat_backoff_halved",
         "in KRaft mode the backoff of a failed heartbeat grows to half the session timeout, not to all of it",
         (4, 0, 0),
     ),
@@ -969,9 +971,9 @@ class Profile:
     kip_279: bool
     kip_320: bool
     applies_old_responses: bool
+    fails_whole_fetches: bool
     restarts_after_missed_epochs: bool
     keeps_empty_epochs: bool
-    fails_whole_fetches: bool
     counts_diverging_fetches: bool
     session_epochs: bool
     bounce_detected: bool
@@ -1003,9 +1005,9 @@ class Profile:
     election_waits_out: bool
     election_jitters: bool
     heartbeat_retry_flat: bool
+    leads_until_stopped: bool
     heartbeat_backoff_halved: bool
     quits_waiting: bool
-    leads_until_stopped: bool
     dynamic_config: bool
     keeps_deleted_units: bool
     loses_units: bool

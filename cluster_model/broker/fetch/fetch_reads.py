@@ -1,6 +1,6 @@
 """Reads of a replica for a fetch: records, the point of divergence, and the preferred read replica."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
