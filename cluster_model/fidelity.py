@@ -97,6 +97,7 @@ AREAS: Final = (
             "delete_horizon",
             "compact_and_delete",
             "compaction_needs_keys",
+            "cleans_committed",
             "invalid_record",
             "uncleanable_partitions",
         ),

@@ -255,4 +255,15 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "kafka-configs.sh shows their configurations all the same.",
         workaround="Set a configuration of each topic again after a dynamic change, or restart the brokers.",
     ),
+    KnownIssue(
+        "KAFKA-13194",
+        "The log cleaner removes committed records in favour of uncommitted ones, which are truncated",
+        "durability",
+        rule="cleans_committed",
+        since=(0, 8, 2),
+        needs="small segments, so that the high watermark is not in the active one",
+        seen="After leader changes a compacted topic lacks keys, though their records were acknowledged with acks=all "
+        "and never deleted.",
+        workaround="Set min.compaction.lag.ms well above the time that followers may lag behind; use acks=all.",
+    ),
 )

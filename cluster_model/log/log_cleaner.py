@@ -1,8 +1,9 @@
 """Compaction and retention of one replica's log (``LogCleanerManager``, ``Cleaner``).
 
-Nothing at or above the last stable offset is cleaned, nothing in the active segment, nothing younger than
-``min.compaction.lag.ms``. A pass maps the newest offset of every key in the dirty part, then drops from all older
-segments each record for which the map has a newer one. Offsets, log end, high watermark and epoch cache do not change.
+Nothing at or above the last stable offset is cleaned (up to 3.0 only an open transaction is a limit), nothing in the
+active segment, nothing younger than ``min.compaction.lag.ms``. A pass maps the newest offset of every key in the dirty
+part, then drops from all older segments each record for which the map has a newer one. Offsets, log end, high watermark
+and epoch cache do not change.
 """
 
 from collections.abc import Callable, Iterator
@@ -115,8 +116,8 @@ def _newest(segment: Segment) -> int:
 def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> LogToClean | None:
     """Return what there is to clean, None if it is not dirty enough (``grabFilthiestCompactedLog``).
 
-    ``stable`` is the last stable offset. ``checkpoint`` is the first dirty offset of ``cleaner-offset-checkpoint``; one
-    outside the log counts as the log start.
+    ``stable`` is the last stable offset, or what the release takes for it. ``checkpoint`` is the first dirty offset of
+    ``cleaner-offset-checkpoint``; one outside the log counts as the log start.
     """
     rules = log.rules
     first_dirty = checkpoint if log.log_start <= checkpoint <= log.leo else log.log_start

@@ -191,6 +191,11 @@ FLAGS: Final = (
         (3, 1, 0),
     ),
     ReleaseRule(
+        "cleans_committed",
+        "the log cleaner cleans no segment above the HW (KAFKA-13194)",
+        (3, 1, 0),
+    ),
+    ReleaseRule(
         "check_quorum", "a KRaft leader without fetches from a majority of the quorum resigns (KAFKA-15489)", (3, 7, 0)
     ),
     ReleaseRule("pre_vote", "a KRaft voter requests pre-votes before it raises the epoch (KIP-996)", (4, 0, 0)),
@@ -999,6 +1004,7 @@ class Profile:
     elr: bool
     offset_not_available: bool
     delete_horizon: bool
+    cleans_committed: bool
     check_quorum: bool
     pre_vote: bool
     quorum_hw_push: bool

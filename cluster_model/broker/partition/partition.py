@@ -847,6 +847,14 @@ class Replica:
         log = self.log
         return max(log.log_start, min(self.hw, log.transactions.first_unstable(self.hw)))
 
+    @property
+    def cleanable_to(self) -> int:
+        """Offset from which on nothing is cleaned: the last stable offset.
+
+        Up to 3.0 it is the first offset of an open transaction, and without one nothing is excluded (KAFKA-13194).
+        """
+        return self.lso if self.profile.cleans_committed else self.log.transactions.first_unstable(self.hw)
+
     def apply(self, state: PartitionState, now: int) -> bool:
         """Apply a partition state of the controller; False if it is older than the known one.
 
@@ -1002,7 +1010,7 @@ class Replica:
 
     def clean(self, now: int, keys: int) -> int:
         """Run one cleaning pass with up to ``keys`` keys; returns the bytes read, -1 if there was nothing to clean."""
-        work = to_clean(self.log, self.lso, self.cleaner_offset, self.wall_time(now))
+        work = to_clean(self.log, self.cleanable_to, self.cleaner_offset, self.wall_time(now))
         if work is None:
             return -1
         done = clean(

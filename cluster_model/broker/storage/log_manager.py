@@ -86,7 +86,7 @@ def run_cleaner(replicas: Iterable[Replica], config: BrokerConfig, now: int) -> 
     dirtiest: Replica | None = None
     most = end = -1
     for replica in compacted:
-        work = to_clean(replica.log, replica.lso, replica.cleaner_offset, replica.wall_time(now))
+        work = to_clean(replica.log, replica.cleanable_to, replica.cleaner_offset, replica.wall_time(now))
         if work is not None and work.dirty_ppm > most:
             dirtiest, most, end = replica, work.dirty_ppm, work.first_uncleanable
     if dirtiest is not None and dirtiest.damages and (bad := stops_cleaner(dirtiest, end)) >= 0:

@@ -259,6 +259,8 @@ EMPTY: Final = "empty"
 """Circumstance: the ISR is empty."""
 ALONG_THE_LOG: Final = "log"
 """Circumstance: the violation concerns the epochs along one log."""
+ABOVE_HW: Final = "above hw"
+"""Circumstance: a pass of the cleaner reached above the HW."""
 HIGH_WATERMARK: Final = "hw"
 """Circumstance: the violation concerns an HW that moved."""
 LEAVING: Final = "leaving"
@@ -277,6 +279,7 @@ CIRCUMSTANCES: Final = {
     LOSSY: "after an unclean shutdown that loses records",
     EMPTY: "with unclean elections",
     ALONG_THE_LOG: "for the epochs along a log",
+    ABOVE_HW: "for passes above the HW",
     HIGH_WATERMARK: "for the HW",
     LEAVING: "for replicas that a reassignment removes",
     EARLY_JOIN: "for replicas that join the ISR",

@@ -6,6 +6,7 @@ from typing import Final
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.invariants.base import (
+    ABOVE_HW,
     FENCING_FIXES,
     HIGH_WATERMARK,
     LOSSY_CRASH_FIXES,
@@ -231,6 +232,7 @@ KEEPS_NEWEST: Final = InvariantDefinition(
     "kept for delete.retention.ms: since 3.1 counted from the first pass that kept it, before by the age of its "
     "segment's file.",
     "Cleaner.shouldRetainRecord, KIP-534",
+    (ProtocolFix("cleans_committed", "KAFKA-13194", "3.1", ABOVE_HW),),
 )
 
 VALUE: Final = -1
@@ -271,6 +273,7 @@ class CompactionKeepsNewest(Invariant):
                     f"broker {event.broker} compacted its log and removed the {what} at offset {offset}, the newest "
                     f"record of its key{when}",
                     fault=what, offsets=(offset, offset + 1), epoch=log.branch_at(offset).epoch,
+                    when=(ABOVE_HW,) if event.end_offset > replica.lso else (),
                 )  # fmt: skip
 
 

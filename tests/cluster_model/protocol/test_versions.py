@@ -107,6 +107,7 @@ HISTORY = [
     ("uniform_by_topic", "4.0", LAST),
     ("contiguous_ranges", "3.9", LAST),
     ("elr", "4.1", LAST),
+    ("cleans_committed", "3.1", LAST),
     ("check_quorum", "3.7", LAST),
     ("pre_vote", "4.0", LAST),
     ("quorum_hw_push", "4.1", LAST),
