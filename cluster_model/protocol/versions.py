@@ -1123,6 +1123,11 @@ class Profile:
         return f"{self.version}-{self.mode}"
 
     @property
+    def ignores_diverging_fetches(self) -> bool:
+        """Whether leaders do not count diverging fetches (KAFKA-13141)."""
+        return not self.counts_diverging_fetches
+
+    @property
     def client(self) -> ClientProfile:
         """Profile of the clients and tools: of the same release, or of the client that this is for."""
         return self.client_of(self.client_version)

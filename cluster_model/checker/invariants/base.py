@@ -356,8 +356,10 @@ the leader before it writes the ISR (``KafkaController.updateCurrentReassignment
 FENCING_FIXES: Final = (
     ProtocolFix("kip_320", "KIP-320", "2.1"),
     ProtocolFix("session_epochs", "KAFKA-9338", "2.5", FETCH_SESSION),
+    ProtocolFix("ignores_diverging_fetches", "KAFKA-13141", "2.8.1"),
 )
-"""Changes that fence a fetch in another leader epoch; from 2.1 to 2.4 fetches of a session were not fenced."""
+"""Changes that fence a fetch in another leader epoch; from 2.1 to 2.4 fetches of a session were not fenced, and in
+2.7.0, 2.7.1 and 2.8.0 the offset of a diverging fetch counted."""
 EARLY_JOIN_FIX: Final = ProtocolFix("isr_epoch_start", "KAFKA-7128", "2.0.1", EARLY_JOIN)
 """Without it, a leader with a lagging HW let followers join the ISR at that HW (``Partition.isFollowerInSync``)."""
 UNKNOWN_EPOCH_FIX: Final = ProtocolFix("epoch_on_elect", "KAFKA-7415", "2.0.1", LEADER_LACKS_EPOCH)
