@@ -181,6 +181,16 @@ REPLICATION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "truncate their logs to nothing.",
         workaround="Start a broker with an empty disk only once the controller has removed it from all ISRs.",
     ),
+    KnownIssue(
+        "KAFKA-2334",
+        "A new leader answers a request for the latest offset with one that consumers have read past",
+        "delivery",
+        rule="offset_not_available",
+        since=(0, 8, 2),
+        seen="After a leader change consumers that reset to the latest offset read some records a second time, and "
+        "reported offsets and lags go back for a moment.",
+        workaround="Reset and look up offsets only while no leader changes; process records idempotently.",
+    ),
     # Logs.
     KnownIssue(
         "KAFKA-7215",
