@@ -588,6 +588,7 @@ AREAS: Final = (
             "strict_markers",
             "transaction_version",
             "transaction_tools",
+            "storage_errors_cancel",
             "describe_producers",
             "producer_fenced",
             "forgets_replaced_id",

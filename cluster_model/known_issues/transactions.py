@@ -78,4 +78,12 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         workaround="Make a new producer after the exception, or raise transaction.timeout.ms.",
         mode="kraft",
     ),
+    KnownIssue(
+        "KAFKA-9749",
+        "A transaction never ends if the disk of a leader fails as it writes the end marker",
+        "availability",
+        rule="storage_errors_cancel",
+        seen="A transaction stays in PrepareCommit or PrepareAbort; CONCURRENT_TRANSACTIONS for its transactional id.",
+        workaround="Move the leadership of the partition of __transaction_state to another broker.",
+    ),
 )

@@ -396,6 +396,12 @@ FLAGS: Final = (
         (3, 7),
     ),
     ReleaseRule(
+        "storage_errors_cancel",
+        "a coordinator does not send markers again that a leader answered with KAFKA_STORAGE_ERROR (until KAFKA-9749)",
+        (1, 0, 0),
+        (2, 4),
+    ),
+    ReleaseRule(
         "verifies_transactions",
         "leaders verify that a partition is part of the transaction (KIP-890, KAFKA-14402)",
         (3, 6, 0),
@@ -1133,6 +1139,7 @@ class Profile:
         return self.client_of(self.client_version)
 
     def client_of(self, version: str) -> ClientProfile:
+    storage_errors_cancel: bool
         """Return the profile of the clients of a release, with the rules that were switched on or off.
 
         An empty ``version`` is that of the cluster.

@@ -232,6 +232,7 @@ class TransactionCoordinator:
         self.sender = MarkerSender(
             marking.client, hosted, config.request_timeout_us, self._all_marked,
             lambda request: self.marking.write_markers(own, request), old_cancel=profile.old_markers_cancel,
+            storage_cancels=profile.storage_errors_cancel,
         )  # fmt: skip
         marking.failed = self.sender.on_disconnect
         self._since = 0

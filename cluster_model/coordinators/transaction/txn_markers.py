@@ -40,8 +40,8 @@ class MarkerSender:
     """Markers that one coordinator has to deliver, by transactional id (``TxnMarkerChannelManager``)."""
 
     __slots__ = (
-        "_correlation", "_done", "_flights", "_hosted", "_local", "_old_cancel", "_port", "_timeout_us", "_timer",
-        "sending",
+        "_correlation", "_done", "_flights", "_hosted", "_local", "_old_cancel", "_port", "_storage_cancels",
+        "_timeout_us", "_timer", "sending",
     )  # fmt: skip
 
     def __init__(
@@ -53,10 +53,12 @@ class MarkerSender:
         local: Callable[[WriteTxnMarkersRequest], None],
         *,
         old_cancel: bool = False,
+        storage_cancels: bool = False,
     ) -> None:
         """``done`` is called when all markers of an id are written; ``local`` takes requests for this broker itself.
 
         ``old_cancel``: an outcome from an earlier leadership cancels the markers of this one (KAFKA-16352).
+        ``storage_cancels``: markers are never sent again after KAFKA_STORAGE_ERROR (KAFKA-9749).
         """
         self._port = port
         self._hosted = hosted
@@ -64,6 +66,7 @@ class MarkerSender:
         self._done = done
         self._local = local
         self._old_cancel = old_cancel
+        self._storage_cancels = storage_cancels
         self.sending: dict[str, MarkersInProgress] = {}
         self._flights: dict[int, _Flight] = {}
         self._correlation = 0
@@ -131,7 +134,8 @@ class MarkerSender:
             self._outdated(flight)
             return
         errors = dict(response.partitions)
-        if any(error in _FENCED for error in errors.values()):
+        fails = self._storage_cancels and KafkaError.KAFKA_STORAGE_ERROR in errors.values()
+        if fails or any(error in _FENCED for error in errors.values()):
             del self.sending[flight.id]
             return
         left = tuple([partition for partition in sending.left if errors.get(partition, 1)])
