@@ -405,6 +405,7 @@ AREAS: Final = (
             "fails_oldest_first",
             "unknown_topic_is_stale",
             "expires_batches",
+            "expires_behind_retries",
             "delivery_timeout",
             "splits_batches",
             "sticky_partitioner",
@@ -603,6 +604,7 @@ AREAS: Final = (
         since="0.11",
         left_out=(
             "A transactional id per input partition, as before KIP-447: there is one per member.",
+            "flushes_for_ever",
             "Filters of kafka-transactions.sh by state or duration (KIP-994); two-phase commit (KIP-939).",
         ),
     ),

@@ -121,4 +121,22 @@ PRODUCER_ISSUES: Final[tuple[KnownIssue, ...]] = (
         seen="INVALID_PRODUCER_ID_MAPPING aborts a transaction, and a process that was replaced writes again.",
         workaround="Close a producer after InvalidPidMappingException and make a new one.",
     ),
+    KnownIssue(
+        "KAFKA-3388",
+        "Records expire behind a batch that is retried, and those before and after them are written",
+        "delivery",
+        rule="expires_behind_retries",
+        needs="retries for longer than request.timeout.ms",
+        seen="TimeoutException: Batch Expired for records in the middle, while earlier ones are written later.",
+        workaround="Raise request.timeout.ms above the longest outage that retries are to outlast.",
+    ),
+    KnownIssue(
+        "KAFKA-12870",
+        "From its second transaction on a producer does not linger",
+        "delivery",
+        rule="flushes_for_ever",
+        needs="transactional.id and linger.ms",
+        seen="Many more and smaller requests than linger.ms and batch.size suggest; brokers are busy.",
+        workaround="Make a new producer after each transaction, if transactions are long; else none.",
+    ),
 )

@@ -668,6 +668,12 @@ CLIENT_FLAGS: Final = (
     ReleaseRule("splits_batches", "a producer splits a batch that is too large for the broker (KIP-126)", (0, 11)),
     ReleaseRule(
         "five_in_flight", "an idempotent producer may have five requests in flight, not one (KAFKA-5494)", (1, 0, 0)
+    ReleaseRule(
+        "expires_behind_retries",
+        "a batch expires in the queue while one before it is retried (until KAFKA-3388)",
+        (0, 9),
+        (0, 9),
+    ),
     ),
     ReleaseRule(
         "strict_in_flight",
@@ -722,6 +728,12 @@ CLIENT_FLAGS: Final = (
         "a transaction commits without a record that send rejected (until KAFKA-9279)",
         (0, 11),
         (3, 1),
+    ),
+    ReleaseRule(
+        "flushes_for_ever",
+        "the flush of the first commit or abort never ends, so no later batch lingers (until KAFKA-12870)",
+        (0, 11),
+        (2, 8, 0),
     ),
     ReleaseRule(
         "recovers_expired_id",
@@ -953,6 +965,7 @@ class ClientProfile:
 
     @staticmethod
     @cache
+    expires_behind_retries: bool
     def of(version: str) -> "ClientProfile":
         """Return the profile of a client release line, which is its last patch, or of one of its patches."""
         number = number_of(version)
@@ -965,6 +978,7 @@ class Profile:
 
     version: str
     mode: Mode
+    flushes_for_ever: bool
     number: Version
     kraft: bool
     """KRaft mode; False is ZooKeeper mode."""

@@ -404,21 +404,36 @@ class BatchExpiry:
         self.bounds_flights = config.client.delivery_timeout
         """Whether a batch in flight can expire too."""
 
-    def queued(self, line: PartitionQueue) -> int:
-        """Return when the first batch of a queue expires; those after it never expire before it."""
-        config = self._config
+    def queued(self, line: PartitionQueue) -> tuple[int, ProducerBatch]:
+        """Return when which batch of a queue is the next to expire: the first, as those after it expire later.
+
+        In 0.9 a batch that waits for its retry does not protect those after it (KAFKA-3388).
+        """
         head = line.waiting[0]
+        found = (self._queued(line, head), head)
+        if self._config.client.expires_behind_retries and not self.bounds_flights:
+            for batch in line.waiting[1:]:
+                if not head.attempts:
+                    break
+                head = batch
+                at = self._queued(line, batch)
+                if at < found[0]:
+                    found = (at, batch)
+        return found
+
+    def _queued(self, line: PartitionQueue, batch: ProducerBatch) -> int:
+        config = self._config
         if self.bounds_flights:
-            return head.created_us - head.aged_us + config.delivery_timeout_us
+            return batch.created_us - batch.aged_us + config.delivery_timeout_us
         if not config.client.expires_batches or line.muted:
             return NEVER
         patience = config.request_timeout_us + 1
-        if head.attempts:
-            return head.retry_at + patience
-        at = head.created_us - head.aged_us + config.linger_us
-        closed = len(line.waiting) > 1 or head.closed
-        if closed or self._sizes.of(head.partition, head.sequence, head.records) >= config.batch_bytes:
-            at = min(at, head.newest_us - head.aged_us)
+        if batch.attempts:
+            return batch.retry_at + patience
+        at = batch.created_us - batch.aged_us + config.linger_us
+        closed = batch is not line.waiting[-1] or batch.closed
+        if closed or self._sizes.of(batch.partition, batch.sequence, batch.records) >= config.batch_bytes:
+            at = min(at, batch.newest_us - batch.aged_us)
         return at + patience
 
     def in_flight(self, batch: ProducerBatch) -> int:
@@ -434,7 +449,7 @@ class BatchExpiry:
 
     def first(self, accumulator: RecordAccumulator, flights: list[ProducerBatch]) -> int:
         """Return the earliest deadline, :data:`NEVER` for none."""
-        at = min(map(self.queued, accumulator.busy.values()), default=NEVER)
+        at = min([self.queued(line)[0] for line in accumulator.busy.values()], default=NEVER)
         if self.bounds_flights:
             for batch in flights:
                 if not batch.done:

@@ -293,7 +293,10 @@ class Sender:
         self.acks = config.acks
         self._name = spec.name
         self._stalled = False
-        self._muting = config.max_in_flight == 1 and config.acks != 0 and not config.client.sends_past_in_flight
+        client = config.client
+        # A queue is safe from expiry behind a batch in flight (KAFKA-3388) only if the partition is muted meanwhile.
+        mutes = not client.sends_past_in_flight or (client.expires_batches and not client.expires_behind_retries)
+        self._muting = config.max_in_flight == 1 and config.acks != 0 and mutes
         self.at_once = config.linger_us == 0 and config.codec.nanos_per_byte == 0
         """Whether a batch with a free connection is sent at once, without linger or compression time."""
         self._patience_us = min(config.request_timeout_us, config.delivery_timeout_us)
@@ -514,8 +517,11 @@ class Sender:
         """Fail expired batches (``sendProducerData``)."""
         expiry = self._expiry
         for line in tuple(self._accumulator.busy.values()):
-            while line.waiting and expiry.queued(line) <= now:
-                self._give_up(line.waiting[0], KafkaError.REQUEST_TIMED_OUT, for_good=False)
+            while line.waiting:
+                at, batch = expiry.queued(line)
+                if at > now:
+                    break
+                self._give_up(batch, KafkaError.REQUEST_TIMED_OUT, for_good=False)
         if expiry.bounds_flights:
             for batch in self._flight.batches():
                 if not batch.done and expiry.in_flight(batch) <= now:

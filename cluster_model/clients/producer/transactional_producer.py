@@ -426,10 +426,13 @@ class _NoRequest(ProducerIdRequest):
         """Do nothing: only the coordinator assigns the id."""
 
 
+_COMPLETING: Final = (ProducerTransactionState.COMMITTING, ProducerTransactionState.ABORTING)
+
+
 class TransactionalSender(Sender):
     """Sender of a transactional producer: it sends batches only inside a transaction."""
 
-    __slots__ = ("control", "manager")
+    __slots__ = ("_flushes", "control", "manager")
 
     def __init__(
         self,
@@ -447,6 +450,8 @@ class TransactionalSender(Sender):
         """Make a sender; ``profile`` is the cluster's release, the other parameters are those of every sender."""
         super().__init__(port, spec, config, brokers, accumulator, stats, jitter, sizes, latencies)
         rules = transaction_rules(profile, config)
+        self._flushes = False
+        """Whether the flush of a commit or abort has never ended (until KAFKA-12870)."""
         self.manager = TransactionManager(
             config.transactional_id, config.transaction_timeout_us, config.backoff_us, rules
         )  # fmt: skip
@@ -472,10 +477,22 @@ class TransactionalSender(Sender):
             self._abandon(why)
         elif manager.state is ProducerTransactionState.FATAL_ERROR:
             self.abort(why)
+        self._begin_flush()
         self.control.send_next(idle=self._accumulator.incomplete == 0)
         if (manager.producer_id, manager.epoch) != (sequences.producer_id, sequences.epoch):
             sequences.assign(manager.producer_id, manager.epoch)
         super().send_ready()
+
+    def _begin_flush(self) -> None:
+        """Begin a flush that never ends, as a transaction does: from 2.5 on also without a batch (KAFKA-12870)."""
+        client = self._config.client
+        if client.flushes_for_ever and self.manager.state in _COMPLETING and not self._flushes:
+            self._flushes = self._accumulator.incomplete > 0 or client.bumps_epoch
+            self.set_no_linger(self._flushes)
+
+    def set_no_linger(self, on: bool) -> None:
+        """Turn lingering off or on again; a flush that never ends keeps it off."""
+        super().set_no_linger(on or self._flushes)
 
     def _abandon(self, error: str) -> None:
         """Fail all batches not yet sent (``abortUndrainedBatches``)."""
@@ -519,11 +536,11 @@ class TransactionalSender(Sender):
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, including that of the accumulator."""
-        return (super().save(), self.control.save())
+        return (super().save(), self.control.save(), self._flushes)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        sender, control = saved
+        sender, control, self._flushes = saved
         super().load(sender)
         self.control.load(control)
 
