@@ -499,6 +499,7 @@ AREAS: Final = (
             "completes_without_rejoined",
             "offset_delete",
             "sync_timeout",
+            "times_out_new_members",
             "skip_assignment",
             "offsets_topic_replication",
             "fetch_all_offsets",

@@ -307,6 +307,12 @@ FLAGS: Final = (
         (2, 4, 1),
         (2, 4, 1),
     ),
+    ReleaseRule(
+        "times_out_new_members",
+        "a new member whose first join has waited for five minutes is removed (KAFKA-7610)",
+        (2, 2, 0),
+        backports=((2, 1, 1),),
+    ),
     ReleaseRule("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
     ReleaseRule(
         "forgets_static_rejoins",
@@ -1100,6 +1106,7 @@ class Profile:
     refetches_corrupt: bool
     restarts_by_epoch: bool
     hw_waits_eligible: bool
+    times_out_new_members: bool
     idempotence: bool
     unknown_producer_id: bool
     unknown_after_marker: bool

@@ -234,11 +234,11 @@ class RebalanceRules:
     # -- removal of members -----------------------------------------------------------------------------------------
 
     def add_member(self, group: GroupMetadata, member: MemberMetadata, protocol_type: str, now: int) -> None:
-        """Add a new member; one whose join is not answered is removed after five minutes (KAFKA-7610, 2.2)."""
+        """Add a new member; one whose join is not answered is removed after five minutes (KAFKA-7610)."""
         if group.state is GroupState.PREPARING and group.generation == 0:
             group.new_member_added = True
         group.add(member, protocol_type)
-        if self._profile.member_id_required:
+        if self._profile.times_out_new_members:
             member.deadline = group.wake_at(now + NEW_MEMBER_US)
         self.maybe_prepare(group, now)
 

@@ -27,6 +27,7 @@ HISTORY = [
     ("lag_messages", "0.8.2", "0.8.2"),
     ("group_membership", "0.9", LAST),
     ("rebalance_timeout", "0.10.1", LAST),
+    ("times_out_new_members", "2.2", LAST),
     ("transactions", "0.11", LAST),
     ("verifies_transactions", "3.6", LAST),
     ("checks_epoch_first", "4.1.1", LAST),
@@ -213,6 +214,7 @@ BACKPORTS = {
     "refetches_corrupt": ("0.10.1.1",),
     "sync_timeout": ("2.8.1",),
 }
+    "times_out_new_members": ("2.1.1",),
 """Rule → patches of older lines from which on these have it, too."""
 FIXES = {"loses_units": ("3.7.2",), "counts_diverging_fetches": ("2.7.2",)}
 """Bug → patches of lines before its last release from which on these no longer have it."""
