@@ -23,7 +23,7 @@ class CoordinatorConnection:
 
     __slots__ = (
         "_backoff_us", "_correlation", "_in_flight", "_key", "_key_type", "_looked_up_at", "_metadata", "_port",
-        "_timeout_us", "node",
+        "_timeout_us", "keeps_node", "node",
     )  # fmt: skip
 
     def __init__(
@@ -34,8 +34,14 @@ class CoordinatorConnection:
         timing: tuple[int, int],
         key_type: int = GROUP,
         first: int = 0,
+        *,
+        keeps_node: bool = False,
     ) -> None:
-        """Make it; ``timing`` is (backoff, request timeout) in µs, and correlations begin after ``first``."""
+        """Make it; ``timing`` is (backoff, request timeout) in µs, and correlations begin after ``first``.
+
+        ``keeps_node``: a broken connection alone does not make the coordinator unknown (KAFKA-17293).
+        """
+        self.keeps_node = keeps_node
         self._port = port
         self._metadata = metadata
         self._key = key
@@ -107,7 +113,7 @@ class CoordinatorConnection:
         failed = [(kind, number) for number, (kind, target, _deadline) in self._in_flight.items() if target == broker]
         for _kind, number in failed:
             del self._in_flight[number]
-        if broker == self.node:
+        if broker == self.node and not self.keeps_node:
             # It is looked up again at once, except during the backoff.
             self.unknown()
         return [(kind, number) for kind, number in failed if kind != _FIND]

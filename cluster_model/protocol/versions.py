@@ -396,16 +396,16 @@ FLAGS: Final = (
         (2, 4),
     ),
     ReleaseRule(
-        "old_markers_cancel",
-        "the outcome of a former coordinator epoch's markers cancels those of the current one (until KAFKA-16352)",
-        (0, 11),
-        (3, 7),
-    ),
-    ReleaseRule(
         "storage_errors_cancel",
         "a coordinator does not send markers again that a leader answered with KAFKA_STORAGE_ERROR (until KAFKA-9749)",
         (1, 0, 0),
         (2, 4),
+    ),
+    ReleaseRule(
+        "old_markers_cancel",
+        "the outcome of a former coordinator epoch's markers cancels those of the current one (until KAFKA-16352)",
+        (0, 11),
+        (3, 7),
     ),
     ReleaseRule(
         "verifies_transactions",
@@ -669,17 +669,17 @@ CLIENT_FLAGS: Final = (
     ),
     ReleaseRule("expires_batches", "request.timeout.ms limits how long a batch waits in the queue (KIP-19)", (0, 9)),
     ReleaseRule(
-        "delivery_timeout", "delivery.timeout.ms limits the time of a batch from send to result (KIP-91)", (2, 1, 0)
-    ),
-    ReleaseRule("splits_batches", "a producer splits a batch that is too large for the broker (KIP-126)", (0, 11)),
-    ReleaseRule(
-        "five_in_flight", "an idempotent producer may have five requests in flight, not one (KAFKA-5494)", (1, 0, 0)
-    ReleaseRule(
         "expires_behind_retries",
         "a batch expires in the queue while one before it is retried (until KAFKA-3388)",
         (0, 9),
         (0, 9),
     ),
+    ReleaseRule(
+        "delivery_timeout", "delivery.timeout.ms limits the time of a batch from send to result (KIP-91)", (2, 1, 0)
+    ),
+    ReleaseRule("splits_batches", "a producer splits a batch that is too large for the broker (KIP-126)", (0, 11)),
+    ReleaseRule(
+        "five_in_flight", "an idempotent producer may have five requests in flight, not one (KAFKA-5494)", (1, 0, 0)
     ),
     ReleaseRule(
         "strict_in_flight",
@@ -730,16 +730,16 @@ CLIENT_FLAGS: Final = (
         (2, 7, 0),
     ),
     ReleaseRule(
-        "commits_without_record",
-        "a transaction commits without a record that send rejected (until KAFKA-9279)",
-        (0, 11),
-        (3, 1),
-    ),
-    ReleaseRule(
         "flushes_for_ever",
         "the flush of the first commit or abort never ends, so no later batch lingers (until KAFKA-12870)",
         (0, 11),
         (2, 8, 0),
+    ),
+    ReleaseRule(
+        "commits_without_record",
+        "a transaction commits without a record that send rejected (until KAFKA-9279)",
+        (0, 11),
+        (3, 1),
     ),
     ReleaseRule(
         "recovers_expired_id",
@@ -876,6 +876,49 @@ CLIENT_FLAGS: Final = (
         (3, 7, 0),
         (3, 7),
     ),
+    ReleaseRule(
+        "commits_polled",
+        "automatic commits include the records that the same poll returns (until KAFKA-2942)",
+        (0, 9),
+        (0, 9, 0, 0),
+    ),
+    ReleaseRule(
+        "starves_heartbeats",
+        "a poll that finds fetched records sends no heartbeat and no automatic commit (until KAFKA-3627)",
+        (0, 9, 0, 1),
+        (0, 9, 0, 1),
+    ),
+    ReleaseRule(
+        "commits_in_background",
+        "consumer protocol: automatic commits include the records that the same poll returns (until KAFKA-18641)",
+        (3, 7, 0),
+        (3, 9),
+    ),
+    ReleaseRule(
+        "keeps_lost_coordinator",
+        "consumer protocol: a heartbeat that failed by a broken connection is repeated to the same broker (until "
+        "KAFKA-17293)",
+        (3, 7, 0),
+        (3, 9),
+    ),
+    ReleaseRule(
+        "polls_in_rebalance",
+        "polls return records during a rebalance and without a coordinator (KAFKA-8421)",
+        (2, 5, 0),
+    ),
+    ReleaseRule(
+        "forgets_id_after_errors",
+        "a retriable error of a join or sync makes a member lose its member id (until KAFKA-13214)",
+        (2, 6, 1),
+        (2, 8, 0),
+        fixes=((2, 7, 2),),
+    ),
+    ReleaseRule(
+        "forgets_id_of_generation",
+        "ILLEGAL_GENERATION makes a member lose its member id, too (until KAFKA-13419)",
+        (0, 9),
+        (3, 1),
+    ),
     ReleaseRule("keeps_paused", "a consumer keeps the fetched records of a paused partition (KAFKA-7548)", (2, 4, 0)),
     ReleaseRule("reset_by_duration", "auto.offset.reset may name a duration (KIP-1106)", (4, 0, 0)),
     ReleaseRule("group_tables", "kafka-consumer-groups.sh prints tables of members and state (KIP-175)", (1, 1, 0)),
@@ -922,6 +965,7 @@ class ClientProfile:
     skips_backoff: bool
     fails_oldest_first: bool
     expires_batches: bool
+    expires_behind_retries: bool
     delivery_timeout: bool
     splits_batches: bool
     five_in_flight: bool
@@ -934,6 +978,7 @@ class ClientProfile:
     keeps_deleted_epochs: bool
     renumbers_in_heap_order: bool
     keeps_sequences_in_new_epoch: bool
+    flushes_for_ever: bool
     commits_without_record: bool
     recovers_expired_id: bool
     knows_abortable: bool
@@ -965,13 +1010,19 @@ class ClientProfile:
     member_racks: bool
     detects_truncation: bool
     retries_deleted_topic: bool
+    commits_polled: bool
+    starves_heartbeats: bool
+    commits_in_background: bool
+    keeps_lost_coordinator: bool
+    polls_in_rebalance: bool
+    forgets_id_after_errors: bool
+    forgets_id_of_generation: bool
     keeps_paused: bool
     reset_by_duration: bool
     group_tables: bool
 
     @staticmethod
     @cache
-    expires_behind_retries: bool
     def of(version: str) -> "ClientProfile":
         """Return the profile of a client release line, which is its last patch, or of one of its patches."""
         number = number_of(version)
@@ -984,7 +1035,6 @@ class Profile:
 
     version: str
     mode: Mode
-    flushes_for_ever: bool
     number: Version
     kraft: bool
     """KRaft mode; False is ZooKeeper mode."""
@@ -1056,6 +1106,7 @@ class Profile:
     expires_in_rebalance: bool
     member_id_required: bool
     forgets_new_sessions: bool
+    times_out_new_members: bool
     static_members: bool
     forgets_static_rejoins: bool
     completes_without_rejoined: bool
@@ -1079,6 +1130,7 @@ class Profile:
     transactions: bool
     keeps_epoch_at_timeout: bool
     start_time_never_falls: bool
+    storage_errors_cancel: bool
     old_markers_cancel: bool
     verifies_transactions: bool
     rejects_old_epoch: bool
@@ -1106,7 +1158,6 @@ class Profile:
     refetches_corrupt: bool
     restarts_by_epoch: bool
     hw_waits_eligible: bool
-    times_out_new_members: bool
     idempotence: bool
     unknown_producer_id: bool
     unknown_after_marker: bool
@@ -1160,7 +1211,6 @@ class Profile:
         return self.client_of(self.client_version)
 
     def client_of(self, version: str) -> ClientProfile:
-    storage_errors_cancel: bool
         """Return the profile of the clients of a release, with the rules that were switched on or off.
 
         An empty ``version`` is that of the cluster.

@@ -77,6 +77,18 @@ class GroupSettings:
     """Whether a leader fails if a partition moves at once that a member still claims (until KAFKA-13406)."""
     reports_joined_generation: bool = True
     """Whether it reports the generation that it joined last, not that of its last assignment (KIP-792, 3.4)."""
+    commits_polled: bool = False
+    """Whether automatic commits include the records that the same poll returns (until KAFKA-2942, KAFKA-18641)."""
+    starves_heartbeats: bool = False
+    """Whether a poll that finds fetched records sends no heartbeat and no automatic commit (until KAFKA-3627)."""
+    polls_in_rebalance: bool = True
+    """Whether polls return records during a rebalance and without a coordinator (KAFKA-8421, 2.5)."""
+    forgets_id_after_errors: bool = False
+    """Whether it loses its member id after a retriable error of a join or sync (until KAFKA-13214)."""
+    forgets_id_of_generation: bool = False
+    """Whether it loses its member id after ILLEGAL_GENERATION (until KAFKA-13419)."""
+    keeps_lost_coordinator: bool = False
+    """Whether a heartbeat that fails by a broken connection leaves the coordinator as it is (until KAFKA-17293)."""
     remote_assignor: str = ""
     """``group.remote.assignor``, empty for the coordinator's default."""
 
@@ -131,6 +143,12 @@ class GroupSettings:
             loses_generation_in_sync=profile.client.loses_generation_in_sync,
             validates_cooperative=profile.client.validates_cooperative,
             reports_joined_generation=profile.client.reports_joined_generation,
+            commits_polled=profile.client.commits_in_background if modern else profile.client.commits_polled,
+            starves_heartbeats=profile.client.starves_heartbeats,
+            polls_in_rebalance=profile.client.polls_in_rebalance,
+            forgets_id_after_errors=profile.client.forgets_id_after_errors,
+            forgets_id_of_generation=profile.client.forgets_id_of_generation,
+            keeps_lost_coordinator=modern and profile.client.keeps_lost_coordinator,
             remote_assignor=own.text("group.remote.assignor"),
         )
 

@@ -312,10 +312,17 @@ class Consumer:
 
         The next fetches are sent before records are returned, so that they are in flight during processing.
         """
-        ready = self.coordination is None or self.coordination.poll(now)
+        coordination = self.coordination
+        ready = coordination is None or coordination.poll(now, has_records=self._fetcher.has_records)
+        if coordination is not None and not self._may_return(coordination, ready=ready):
+            if self._positions.failure:
+                self._fail(self._positions.failure)
+            return False
         if ready:
             self._positions.poll()
         polled = self._fetcher.collect(self._config.max_poll_records)
+        if ready and coordination is not None and coordination.settings.commits_polled:
+            coordination.commits.auto(now)
         if self._positions.failure and not polled:
             self._fail(self._positions.failure)
             return False
@@ -325,6 +332,10 @@ class Consumer:
         if polled:
             self._return_records(polled, now)
         return bool(polled)
+
+    def _may_return(self, coordination: ClassicGroupClient | ConsumerGroupClient, *, ready: bool) -> bool:
+        """Return whether a poll returns records: before KAFKA-8421 not in a rebalance, nor without positions."""
+        return coordination.settings.polls_in_rebalance or (ready and not self._positions.initializing())
 
     def _return_records(self, polled: list[PolledRecords], now: int) -> None:
         name, group = self.name, self.group

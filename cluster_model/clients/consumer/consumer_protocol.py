@@ -163,7 +163,8 @@ class ConsumerMembershipManager:
             # The next one is sent as soon as the coordinator is found (``HeartbeatRequestManager``).
             self._link.unknown()
         elif error is KafkaError.NETWORK_EXCEPTION:
-            self._link.unknown()
+            if not self._settings.keeps_lost_coordinator:
+                self._link.unknown()
             self._retry_at = now + self._settings.backoff_us
         elif error is KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
             self._retry_at = now + self._settings.backoff_us
@@ -259,7 +260,7 @@ class ConsumerGroupClient(GroupClient[ConsumerMembershipManager]):
 
     # --- a poll
 
-    def poll(self, now: int) -> bool:
+    def poll(self, now: int, *, has_records: bool) -> bool:
         """Run one round of a poll; return False if the consumer has failed."""
         self._polled_at = now
         member = self.member
@@ -273,7 +274,8 @@ class ConsumerGroupClient(GroupClient[ConsumerMembershipManager]):
         while self._reconcile(now):
             pass
         member.beat(now, tuple(self._positions.assigned))
-        self.commits.auto(now)
+        if not self._settings.commits_polled:
+            self.commits.auto(now)
         self.commits.fetch(self._positions.initializing(), now)
         return True
 

@@ -131,7 +131,10 @@ class GroupClient(Generic[Member]):
         self._settings = settings
         self._positions = positions
         self._telling = telling
-        self.link = CoordinatorConnection(port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us))
+        self.link = CoordinatorConnection(
+            port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us),
+            keeps_node=settings.keeps_lost_coordinator,
+        )  # fmt: skip
         self.member = make_member(self.link)
         self.commits = Commits(profile, settings, self.link, self.member, positions, self._on_commit)
         self.on_outcome: Callable[[CommitOutcome], None] = _nothing
@@ -224,8 +227,12 @@ class ClassicGroupClient(GroupClient[ConsumerMembership]):
 
     # --- a poll
 
-    def poll(self, now: int) -> bool:
-        """Run one round of a poll; return False without a coordinator or in a rebalance: positions are unchanged."""
+    def poll(self, now: int, *, has_records: bool) -> bool:
+        """Run one round of a poll; return False without a coordinator or in a rebalance: positions are unchanged.
+
+        ``has_records``: there are fetched records, which the poll returns.
+        """
+        starved = has_records and self._settings.starves_heartbeats
         self._polled_at = now
         member = self.member
         self.link.find()
@@ -240,11 +247,12 @@ class ClassicGroupClient(GroupClient[ConsumerMembership]):
             return False
         if member.wants_to_join() and (not member.must_prepare or self._prepare(now)):
             member.join(now, tuple(self._positions.assigned), *self._last)
-        if not self._settings.own_thread:
+        if not self._settings.own_thread and not starved:
             member.beat(now)
         if member.state != STABLE or self._preparing:
             return False
-        self.commits.auto(now)
+        if not self._settings.commits_polled and not starved:
+            self.commits.auto(now)
         self.commits.fetch(self._positions.initializing(), now)
         return True
 

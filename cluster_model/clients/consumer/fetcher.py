@@ -217,6 +217,11 @@ class Fetcher:
         """Return whether a fetch is in flight to a broker."""
         return broker in self._outstanding
 
+    @property
+    def has_records(self) -> bool:
+        """Whether the next poll finds fetched records, without waiting for a response."""
+        return any(entry.data.records.end > entry.at for entry in self._buffered)
+
     # --- requests
 
     def send(self) -> None:

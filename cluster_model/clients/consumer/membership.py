@@ -1,8 +1,8 @@
 """The client's side of group membership under the classic protocol (``AbstractCoordinator``).
 
 A member joins, receives its generation, and syncs to receive its partitions; the group's leader sends the assignment.
-Heartbeat responses then signal when to rejoin. After ILLEGAL_GENERATION it keeps its member id, after
-UNKNOWN_MEMBER_ID it does not; in both cases its partitions are lost. FENCED_INSTANCE_ID is fatal.
+Heartbeat responses then signal when to rejoin. After ILLEGAL_GENERATION it keeps its member id (KAFKA-13419, 3.2),
+after UNKNOWN_MEMBER_ID it does not; in both cases its partitions are lost. FENCED_INSTANCE_ID is fatal.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -409,16 +409,23 @@ class ConsumerMembership:
             self._again(now, at_once=True)
         elif error in _COORDINATOR_GONE:
             self._link.unknown()
-            self._again(now)
+            self._failed_retriably(now)
         elif error is KafkaError.UNKNOWN_MEMBER_ID:
             self._forget(member_id_too=True)
             self._again(now, at_once=True)
         elif error is KafkaError.REBALANCE_IN_PROGRESS:
             self._again(now, at_once=True)
         elif error in _RETRY_LATER:
-            self._again(now)
+            self._failed_retriably(now)
         else:
             self._fatal(error)
+
+    def _failed_retriably(self, now: int) -> None:
+        """Handle a retriable error of a join or sync: join again after the backoff."""
+        if self._settings.forgets_id_after_errors:
+            # KAFKA-13214: the coordinator may still have the old member, for its session timeout.
+            self._forget(member_id_too=True)
+        self._again(now)
 
     def _again(self, now: int, *, at_once: bool = False) -> None:
         self.state = UNJOINED
@@ -456,18 +463,22 @@ class ConsumerMembership:
             return
         if error in _COORDINATOR_GONE:
             self._link.unknown()
+            self._failed_retriably(now)
+        elif error in _RETRY_LATER:
+            self._failed_retriably(now)
         elif error in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
-            self._forget(member_id_too=error is KafkaError.UNKNOWN_MEMBER_ID)
+            self._forget(member_id_too=self._loses_id(error))
+            self._again(now, at_once=True)
         elif error is KafkaError.REBALANCE_IN_PROGRESS:
             if self._settings.loses_generation_in_sync:
                 self._forget(member_id_too=False)
-        elif error not in _RETRY_LATER:
+            self._again(now, at_once=True)
+        else:
             self._fatal(error)
-            return
-        at_once = error in (
-            KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION, KafkaError.REBALANCE_IN_PROGRESS
-        )  # fmt: skip
-        self._again(now, at_once=at_once)
+
+    def _loses_id(self, error: KafkaError) -> bool:
+        """Return whether an error makes it join as a new member, with a new member id."""
+        return error is KafkaError.UNKNOWN_MEMBER_ID or self._settings.forgets_id_of_generation
 
     def _forget(self, *, member_id_too: bool) -> None:
         """Lose the generation, and the member id if requested (``resetStateOnResponseError``).
@@ -522,7 +533,9 @@ class ConsumerMembership:
             if self.state == STABLE:
                 self._rejoin = True
         elif error in (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID):
-            self._forget(member_id_too=error is KafkaError.UNKNOWN_MEMBER_ID)
+            # Before 0.10.1 heartbeats lose the id only with UNKNOWN_MEMBER_ID.
+            own_thread = self._settings.own_thread
+            self._forget(member_id_too=error is KafkaError.UNKNOWN_MEMBER_ID or (own_thread and self._loses_id(error)))
         elif error is KafkaError.FENCED_INSTANCE_ID:
             self._fatal(error)
 

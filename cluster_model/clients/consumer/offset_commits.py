@@ -280,6 +280,8 @@ class Commits:
             self._on_commit_failed(correlation_id, KafkaError.NETWORK_EXCEPTION, now)
         elif kind == FETCH and correlation_id == self._fetching:
             self._fetching = 0
+            if self._link.keeps_node:
+                self._link.unknown()
             self._retry_at = now + self._settings.backoff_us
 
     def forget(self, kind: str) -> None:

@@ -199,6 +199,8 @@ CLIENT_HISTORY = [
     ("on_partitions_lost", "2.4", LAST),
     ("member_racks", "3.5", LAST),
     ("detects_truncation", "2.3", LAST),
+    ("polls_in_rebalance", "2.5", LAST),
+    ("forgets_id_of_generation", "0.9", "3.1"),
     ("keeps_paused", "2.4", LAST),
     ("reset_by_duration", "4.0", LAST),
     ("group_tables", "1.1", LAST),
@@ -212,9 +214,9 @@ BACKPORTS = {
     "election_jitters": ("3.9.2",),
     "completes_follower_reads": ("3.3.2",),
     "refetches_corrupt": ("0.10.1.1",),
+    "times_out_new_members": ("2.1.1",),
     "sync_timeout": ("2.8.1",),
 }
-    "times_out_new_members": ("2.1.1",),
 """Rule → patches of older lines from which on these have it, too."""
 FIXES = {"loses_units": ("3.7.2",), "counts_diverging_fetches": ("2.7.2",)}
 """Bug → patches of lines before its last release from which on these no longer have it."""
