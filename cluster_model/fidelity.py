@@ -493,6 +493,7 @@ AREAS: Final = (
         ),
         (
             "group_membership",
+            "passes_too_few_replicas",
             "rebalance_timeout",
             "delete_groups",
             "group_retention",

@@ -226,4 +226,13 @@ GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
         seen="After a broker crash a group is Empty while its members run; others read the same partitions, too.",
         workaround="Commit more often than the session timeout: a failed commit finds the new coordinator.",
     ),
+    KnownIssue(
+        "KAFKA-3590",
+        "Consumers fail instead of retrying while __consumer_offsets has too few in-sync replicas",
+        "availability",
+        rule="passes_too_few_replicas",
+        needs="min.insync.replicas above 1 for __consumer_offsets, and offsets.commit.required.acks -1",
+        seen="KafkaException: Unexpected error from SyncGroup, or in commit: all processes of a group end at once.",
+        workaround="Restart consumers that ended; or set min.insync.replicas of __consumer_offsets to 1.",
+    ),
 )

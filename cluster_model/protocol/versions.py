@@ -285,6 +285,12 @@ FLAGS: Final = (
     ),
     ReleaseRule("group_membership", "consumer groups have members, which join and sync with the coordinator", (0, 9)),
     ReleaseRule(
+        "passes_too_few_replicas",
+        "clients get NOT_ENOUGH_REPLICAS of __consumer_offsets, which they do not expect (until KAFKA-3590)",
+        (0, 9),
+        (0, 10, 0),
+    ),
+    ReleaseRule(
         "rebalance_timeout", "a member has a rebalance timeout apart from its session timeout (KIP-62)", (0, 10, 1)
     ),
     ReleaseRule("delete_groups", "an administrator may delete groups (KIP-229)", (1, 1, 0)),
@@ -1100,6 +1106,7 @@ class Profile:
     keeps_freed_names: bool
     bounds_operations: bool
     group_membership: bool
+    passes_too_few_replicas: bool
     rebalance_timeout: bool
     delete_groups: bool
     group_retention: bool

@@ -273,7 +273,7 @@ class GroupCoordinator:
         self.members = MembershipRules(profile, config, draw)
         self.registry = GroupMetadataManager(
             port, hosted, self.members.rebalancing, partitions[OFFSETS], config.commit_timeout_us,
-            config.max_size,
+            config.max_size, passes_too_few=profile.passes_too_few_replicas,
         )  # fmt: skip
         self.consumer_groups = ConsumerGroups(port, modern[0], hosted, self.registry, draw, *modern[1:])
         """Groups of the consumer protocol; their commits are kept in a classic group of the same name."""

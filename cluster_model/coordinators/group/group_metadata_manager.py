@@ -123,8 +123,8 @@ class GroupMetadataManager:
     """Groups of one coordinator by id, in order of creation (``GroupMetadataManager``)."""
 
     __slots__ = (
-        "_free_at", "_hosted", "_partitions", "_port", "_rebalancing", "_serial", "_timeout_us", "_timer", "_token",
-        "_waits", "groups", "loading", "max_size", "on_modern", "owned",
+        "_free_at", "_hosted", "_partitions", "_passes_too_few", "_port", "_rebalancing", "_serial", "_timeout_us",
+        "_timer", "_token", "_waits", "groups", "loading", "max_size", "on_modern", "owned",
     )  # fmt: skip
 
     def __init__(
@@ -135,8 +135,14 @@ class GroupMetadataManager:
         partitions: int,
         timeout_us: int,
         max_size: int,
+        *,
+        passes_too_few: bool = False,
     ) -> None:
-        """``timeout_us``: longest wait of a write for the in-sync replicas; ``max_size``: most members of a group."""
+        """``timeout_us``: longest wait of a write for the in-sync replicas; ``max_size``: most members of a group.
+
+        ``passes_too_few``: clients get its error for too few in-sync replicas as it is (until KAFKA-3590).
+        """
+        self._passes_too_few = passes_too_few
         self._port = port
         self._hosted = hosted
         self._rebalancing = rebalancing
@@ -233,16 +239,19 @@ class GroupMetadataManager:
         if isinstance(wait, _Committed):
             self._commit_appended(group, wait, error, base)
         elif group is not None:
-            self._rebalancing.stored(group, self._port.now, wait.purpose, store_error(error))
+            self._rebalancing.stored(group, self._port.now, wait.purpose, self._store_error(error))
             self.run_effects(group)
         elif isinstance(wait.purpose, StaticMemberReplaced):
             caller = wait.purpose.caller
             self._port.send(caller.source, join_error(caller, wait.purpose.asked_id, KafkaError.NOT_COORDINATOR))
 
+    def _store_error(self, error: KafkaError) -> KafkaError:
+        return store_error(error, passes_too_few=self._passes_too_few)
+
     def _commit_appended(self, group: GroupMetadata | None, wait: _Committed, error: KafkaError, base: int) -> None:
         verdicts = wait.verdicts
         if error:
-            converted = commit_error(error)
+            converted = commit_error(error, passes_too_few=self._passes_too_few)
             verdicts = tuple([(partition, earlier or converted) for partition, earlier in verdicts])
         if wait.producer_id >= 0:
             if group is not None and error:

@@ -44,14 +44,23 @@ _STORE_ERRORS: Final = {
 del _STORE_ERRORS[KafkaError.NETWORK_EXCEPTION]
 
 
-def commit_error(error: KafkaError) -> KafkaError:
-    """Convert an append error for the response to a commit (``maybeConvertOffsetCommitError``)."""
-    return _COMMIT_ERRORS.get(error, error)
+_TOO_FEW: Final = (KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 
-def store_error(error: KafkaError) -> KafkaError:
-    """Convert the append error of a group's record for the responses to its members (``storeGroup``)."""
-    return _STORE_ERRORS.get(error, error)
+def commit_error(error: KafkaError, *, passes_too_few: bool = False) -> KafkaError:
+    """Convert an append error for the response to a commit (``maybeConvertOffsetCommitError``).
+
+    ``passes_too_few``: an error for too few in-sync replicas is not converted (until KAFKA-3590).
+    """
+    return error if passes_too_few and error in _TOO_FEW else _COMMIT_ERRORS.get(error, error)
+
+
+def store_error(error: KafkaError, *, passes_too_few: bool = False) -> KafkaError:
+    """Convert the append error of a group's record for the responses to its members (``storeGroup``).
+
+    ``passes_too_few`` is as for :func:`commit_error`.
+    """
+    return error if passes_too_few and error in _TOO_FEW else _STORE_ERRORS.get(error, error)
 
 
 def may_commit(group: GroupMetadata, request: OffsetCommitRequest) -> KafkaError:
