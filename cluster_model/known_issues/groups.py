@@ -235,4 +235,14 @@ GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
         seen="KafkaException: Unexpected error from SyncGroup, or in commit: all processes of a group end at once.",
         workaround="Restart consumers that ended; or set min.insync.replicas of __consumer_offsets to 1.",
     ),
+    KnownIssue(
+        "KAFKA-7747",
+        "After an unclean election a consumer continues in the new leader's records and skips some of them",
+        "delivery",
+        rule="detects_truncation",
+        since=(0, 9),
+        needs="unclean leader elections",
+        seen="Nothing: records of the new leader below the consumer's position are never read.",
+        workaround="Seek consumers back to a time before an unclean election.",
+    ),
 )

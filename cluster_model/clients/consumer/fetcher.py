@@ -180,7 +180,8 @@ class Fetcher:
 
     __slots__ = (
         "_backing_off", "_buffered", "_config", "_correlation", "_epoch_branches", "_keeps_paused", "_metadata",
-        "_outstanding", "_port", "_positions", "_profile", "_rack", "_requested", "_sessions", "preferred",
+        "_outstanding", "_port", "_positions", "_profile", "_rack", "_requested", "_sends_epochs", "_sessions",
+        "preferred",
     )  # fmt: skip
 
     def __init__(
@@ -200,6 +201,7 @@ class Fetcher:
         self._positions = positions
         self._epoch_branches = epoch_branches
         self._keeps_paused = profile.client.keeps_paused
+        self._sends_epochs = profile.kip_320 and profile.client.detects_truncation
         self._rack = config.rack if profile.reads_from_followers else ""
         self._correlation = port.first_number
         self._outstanding: dict[int, tuple[int, int]] = {}
@@ -239,7 +241,7 @@ class Fetcher:
                 continue
             source = self.preferred.source(partition, leader, now)
             if source not in self._outstanding and not self._port.is_unavailable(source):
-                epoch = metadata.epoch(partition) if self._profile.kip_320 else -1
+                epoch = metadata.epoch(partition) if self._sends_epochs else -1
                 fetch = FetchPartition(partition, positions.offsets[partition], epoch, -1)
                 by_source.setdefault(source, []).append(fetch)
         for source, partitions in by_source.items():

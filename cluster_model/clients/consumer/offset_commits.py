@@ -109,7 +109,7 @@ class Commits:
         self._member = member
         self._positions = positions
         self._done = done
-        self._epochs = profile.kip_320
+        self._epochs = profile.kip_320 and profile.client.detects_truncation
         self._stable = profile.stable_offsets
         self._gives_up = settings.consumer_protocol and not profile.client.retries_deleted_topic
         """Whether a commit before a revocation fails if a topic was deleted (KAFKA-16224), not only by its deadline."""

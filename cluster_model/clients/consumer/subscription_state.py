@@ -108,7 +108,7 @@ class SubscriptionState:
         self._port = port
         self._named = named
         self._detects = profile.client.detects_truncation
-        self._current = metadata.epoch if profile.kip_320 else _no_epoch
+        self._current = metadata.epoch if profile.kip_320 and self._detects else _no_epoch
         self._policy = policy
         self._settings = settings
         self._metadata = metadata
@@ -390,5 +390,5 @@ def _nothing(_partition: str) -> None:
 
 
 def _no_epoch(_partition: str) -> int:
-    """Return the current leader epoch of a request before KIP-320: none."""
+    """Return the current leader epoch of a request before 2.3: none (KAFKA-7747)."""
     return -1
