@@ -388,6 +388,6 @@ def _issue_section(issue: KnownIssue) -> str:
     where += {"kraft": " in KRaft mode", "zookeeper": " in ZooKeeper mode", None: ""}[issue.mode]
     return (
         f"\n## {issue.number}\n\n**{safe(issue.title)}.** Affected: {affected_text(issue)}; fixed in {fixed_text(issue)}; "
-        f"of {where}.{needs}\n**Seen**: {safe(issue.seen)}\n**Workaround**: {safe(issue.workaround)}\n"
-        f"Rule `{issue.rule}`, playbook `{issue.playbook}`.\n"
+        f"of {where}.{needs} Rule `{issue.rule}`, playbook `{issue.playbook}`.\n"
+        f"**Seen**: {safe(issue.seen)} **Workaround**: {safe(issue.workaround)}\n"
     )
