@@ -9,6 +9,7 @@ A session is run once for each issue, whatever the number of failures, and at mo
 out is part of the result. An upgrade is tried only to the first release that has the fix of an issue that was found.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -156,12 +157,10 @@ def _fixed_words(issue: KnownIssue) -> str:
 
 
 def search_words(search: IssueSearch) -> str:
-    """Return which known issues were tried, not tried or not confirmed; empty if the release has none."""
-    parts = [f"tried: {', '.join(issue.number for issue in search.tried)}"] if search.tried else []
-    reasons: dict[str, list[str]] = {}
-    for issue, reason in search.left_out:
-        reasons.setdefault(reason, []).append(issue.number)
-    parts += [f"not tried ({reason}): {', '.join(numbers)}" for reason, numbers in reasons.items()]
+    """Return how many known issues were tried or not, and which are not confirmed; empty if the release has none."""
+    parts = [f"{len(search.tried)} of this release tried, one at a time"] if search.tried else []
+    reasons = Counter(reason for _issue, reason in search.left_out)
+    parts += [f"{count} not tried ({reason})" for reason, count in reasons.items()]
     for key, each in search.unconfirmed:
         seeds = f"in {each.seeds_gone} of {each.seeds} seeds"
         parts.append(f"not confirmed: {each.issue.number} ({key} is gone without it {seeds}, maybe by chance)")

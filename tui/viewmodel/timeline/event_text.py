@@ -232,7 +232,7 @@ def _node_upgraded(event: Any) -> EventText:
 
 
 def _feature_finalized(event: Any) -> EventText:
-    return glyphs.OK, "calm", (), lambda _entry: f"feature level finalized: {event.detail}"
+    return glyphs.OK, "calm", (event.detail,), lambda _entry: f"feature level finalized: {event.detail}"
 
 
 def _node_paused(event: Any) -> EventText:
