@@ -25,7 +25,7 @@ from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
 from spark_report.input.sessions import check_session
 from tests.playbooks.test_durability import Killed, Mortal
-from tests.support.breadth import sample_count
+from tests.support.breadth import EVENING, sample_count
 from tests.support.playbooks import CRASH, MANUAL, timed
 from tests.support.sessions import unseal
 from tests.support.wording import masked_text
@@ -155,8 +155,8 @@ def test_wherever_it_tears_it_is_recovered_to_what_a_replay_gives(recorded: Path
     actions = [json.loads(line)["at_us"] for line in (whole / session_files.ACTIONS).read_bytes().splitlines()]
     near = [n for n, line in enumerate(lines_of(whole)) if json.loads(line)["at_us"] in actions]
     places = {
-        *range(1, count, max(1, count // sample_count(6, 40))),
-        *range(max(1, count - sample_count(5, 12)), count + 1),
+        *range(1, count, max(1, count // sample_count(4, 40))),
+        *range(max(1, count - sample_count(3, 12)), count + 1),
         *near,
     }
     for place in sorted(places):
@@ -225,7 +225,7 @@ def test_killed_on_the_way_it_can_be_done_again(session: Path, tmp_path: Path) -
     digest = recover(undisturbed).manifest["digest"]
     assert replay.replay(read_session(undisturbed)).digest == digest
     events = (undisturbed / session_files.EVENTS).read_bytes()
-    for lives in range(100):
+    for lives in range(0, 100, 1 if EVENING else 3):
         again = Path(shutil.copytree(session, tmp_path / f"again-{lives}"))
         try:
             recover(again, disk=Mortal(lives))
