@@ -39,12 +39,12 @@ def test_slow_links_lose_nothing_and_pass_a_request_in_each_round_trip_of_a_foll
 
 
 def test_more_requests_in_flight_hide_the_way_to_the_leader_and_only_with_acks_1_fill_the_line() -> None:
-    one = acked_a_second(Thin("slow-links", 103, **{IN_FLIGHT: "1"}), 10, 25)
+    one = acked_a_second(Thin("slow-links", 103, **{IN_FLIGHT: "1"}), 10, 16)
     assert 32 / 0.6 < one < 32 / 0.4
     many = {IN_FLIGHT: "50", PRODUCER + "enable.idempotence": "false", PRODUCER + "buffer.memory": "3000000"}
     many["clients.producers.checkout.rate"] = "1000/s"
-    assert 32 / 0.3 < acked_a_second(Thin("slow-links", 103, **many), 15, 25) < 32 / 0.2
-    full = acked_a_second(Thin("slow-links", 103, **many, **{PRODUCER + "acks": "1"}), 15, 25)
+    assert 32 / 0.3 < acked_a_second(Thin("slow-links", 103, **many), 15, 21) < 32 / 0.2
+    full = acked_a_second(Thin("slow-links", 103, **many, **{PRODUCER + "acks": "1"}), 15, 18)
     assert 0.8 * LINE < full * BATCH / 32 < 1.05 * LINE
 
 
