@@ -18,6 +18,7 @@ from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import load, loads
 from playbooks.timetravel.branches import FOREVER, SessionForks
+from tests.support.breadth import EVENING
 
 pytestmark = pytest.mark.slow
 
@@ -158,10 +159,11 @@ def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(
 
 
 def test_the_answer_is_the_same_every_time(tail: tuple[PointOfNoReturnSearch, PointOfNoReturn]) -> None:
-    playbook = loads(FEW, "tail.yaml")
-    case = SessionCase(playbook, playbook.seed)
-    finding = lost_findings(case.run())[0]
-    assert PointOfNoReturnSearch(case.start, (), finding, finding.blocks).find() == tail[1]
+    if EVENING:
+        playbook = loads(FEW, "tail.yaml")
+        case = SessionCase(playbook, playbook.seed)
+        finding = lost_findings(case.run())[0]
+        assert PointOfNoReturnSearch(case.start, (), finding, finding.blocks).find() == tail[1]
     assert by_hand.__wrapped__("kip-101-loss")[1] == by_hand("kip-101-loss")[1]
 
 
