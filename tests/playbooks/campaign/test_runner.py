@@ -17,7 +17,7 @@ from playbooks.library.bundled import source_path
 from playbooks.parser.loader import changed, load
 from playbooks.results.failure_keys import Failure, expected_reason
 from tests.playbooks.fuzz.small import GROUP, plan, text
-from tests.support.breadth import EVENING, covering_cases, sample_count
+from tests.support.breadth import EVENING, covering_cases, sample_count, spread_sample
 
 pytestmark = pytest.mark.slow
 
@@ -176,7 +176,9 @@ KINDS = {
 
 @pytest.mark.parametrize(
     ("name", "seed"),
-    [("storm-acks-1", 1), ("storm-unclean", 17), ("storm-0.10.2", 1), ("storm-0.11", 3), ("storm-1.0", 3)],
+    spread_sample(
+        [("storm-acks-1", 1), ("storm-unclean", 17), ("storm-0.10.2", 1), ("storm-0.11", 3), ("storm-1.0", 3)], 3
+    ),
 )
 def test_from_a_seed_alone_the_right_kind_is_found(name: str, seed: int, tmp_path: Path) -> None:
     """Within two runs: the seeds are chosen for that."""

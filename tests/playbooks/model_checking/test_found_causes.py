@@ -299,7 +299,11 @@ class _Every(StateSpaceSearch):
             ExplorationBounds(epochs=3, log_size=2, actions=ACTIONS - {"expand", "shrink"}),
             {UNFENCED_FOLLOWER, UNKNOWN_EPOCH},
         ),
-        ("2.0", ExplorationBounds(epochs=3, log_size=1, records=1, actions=ACTIONS - {"expand"}), {UNFENCED_FOLLOWER}),
+        pytest.param(
+            *("2.0", ExplorationBounds(epochs=3, log_size=1, records=1, actions=ACTIONS - {"expand"})),
+            *({UNFENCED_FOLLOWER},),
+            marks=pytest.mark.evening,
+        ),
     ],
     ids=["0.10.2", "0.11", "1.1", "2.0"],
 )
