@@ -1,5 +1,6 @@
 """From a playbook that goes wrong to one without a step too many."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,17 @@ from playbooks.results.failure_keys import failures_of
 from playbooks.shrink.candidate import Draft
 from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NoFailureError, assertion_of, judge
 from playbooks.shrink.search import CandidateRunner, DraftSearch
-from playbooks.shrink.shrinker import BUDGET_USED, STOPPED, WHOLE, ShrinkSource, ShrinkTarget, examine, shrink, written
+from playbooks.shrink.shrinker import (
+    BUDGET_USED,
+    STOPPED,
+    WHOLE,
+    ShrinkResult,
+    ShrinkSource,
+    ShrinkTarget,
+    examine,
+    shrink,
+    written,
+)
 from tests.playbooks.shrink.inputs import LOST, LOST_TAIL, found, shrunk
 from tests.support.wording import masked_text
 
@@ -24,6 +35,12 @@ DIVERGED = "violation:log-matching"
 def by_hand(*keys: str) -> ShrinkTarget:
     playbook = load(path_of("kip-279-fast-failovers"))
     return examine(ShrinkSource(playbook, playbook.seed, playbook.name), keys or (DIVERGED,))
+
+
+@cache
+def shrunk_by_hand(key: str) -> ShrinkResult:
+    """What one process makes of it; looked at only."""
+    return shrunk(by_hand(key))
 
 
 def keys_of(draft: Draft) -> set[str]:
@@ -58,7 +75,7 @@ def test_noise_goes_and_nothing_that_is_left_can() -> None:
 
 @pytest.mark.parametrize("key", [DIVERGED, LOST])
 def test_steps_by_hand_are_shrunk_to_those_that_are_needed(key: str) -> None:
-    done = shrunk(by_hand(key))
+    done = shrunk_by_hand(key)
     assert key in keys_of(done.draft)
     for step in done.draft.steps:
         without = judge(done.draft.without([step.number]).text(), (key,), whole=True)
@@ -67,15 +84,14 @@ def test_steps_by_hand_are_shrunk_to_those_that_are_needed(key: str) -> None:
 
 
 def test_it_is_the_same_with_more_processes() -> None:
-    begun = by_hand(LOST)
-    alone, together = shrunk(begun), shrunk(begun, workers=2)
+    alone, together = shrunk_by_hand(LOST), shrunk(by_hand(LOST), workers=2)
     assert written(together, "x") == written(alone, "x")
     assert together.runs == alone.runs
 
 
 def test_a_budget_and_going_on_later_come_to_the_same(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     begun, path = by_hand(LOST), tmp_path / "x.journal"
-    unbroken = shrunk(begun)
+    unbroken = shrunk_by_hand(LOST)
     journal = Journal(path, {"key": LOST})
     first = shrunk(begun, journal=journal, runs=9)
     journal.close()
