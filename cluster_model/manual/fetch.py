@@ -278,7 +278,11 @@ class FollowerRequests:
         return KafkaError.NONE
 
     def truncate(self, replica: Replica) -> KafkaError:
-        """Run the whole truncation, if the version truncates by OffsetsForLeaderEpoch."""
+        """Run the whole truncation, if the version truncates by OffsetsForLeaderEpoch.
+
+        Raises:
+            ModelError: it does not end (KAFKA-10706).
+        """
         for _question in range(_MAX_EPOCH_REQUESTS):
             following = replica.following
             if following is None or not following.truncating:
@@ -289,7 +293,11 @@ class FollowerRequests:
                 self.apply_epoch(replica)
             if error is not KafkaError.NONE:
                 return error
-        raise RuntimeError(f"truncation of {replica.partition} on broker {replica.broker} does not settle")
+        raise ModelError(
+            f"broker {replica.broker} requests the end of the same epoch of {replica.partition} again and again: Kafka "
+            f"{replica.profile.version} keeps epochs without records (KAFKA-10706)",
+            code="endless_truncation",
+        )
 
     def _truncate_send(self, params: Params) -> KafkaError:
         replica = self._follower(params)

@@ -306,7 +306,7 @@ def _saved(cluster: Cluster) -> tuple[Any, ...]:
 def state(cluster: Cluster) -> tuple[Any, ...]:
     """Everything there is, with all sleepers awake: what they left out must not be missing anywhere."""
     cluster.network.wake_exchanges()
-    network, streams, *others, trace = _saved(cluster)
+    _releases, network, streams, *others, trace = _saved(cluster)
     (now, order, sequence, _laned, _behind, heap), processes, links, exchanges, *beside = network
     awake = tuple(
         (place, saved[:3], [(block, left, max(now, arrives)) for block, left, arrives in saved[5]])

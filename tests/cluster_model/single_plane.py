@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Handlers, ListenerState, MetadataUpdate
-from cluster_model.controller.cluster_parts import ControllerView, ControlPlaneServer
+from cluster_model.controller.cluster_parts import ControllerView, ControlPlaneServer, FinalizedFeatures, Software
 from cluster_model.controller.committed_state import CommittedState
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
@@ -48,8 +48,16 @@ class SinglePlane:
         self._config = config
         self._committed = committed
         self._controls: dict[int, SingleControl] = {}
+        self.on_features: Callable[[int], None] = lambda node: None
 
-    def join(self, broker: Broker, port: NodeContext, rack: str) -> "SingleControl":
+    def install(self, node: int, software: Software) -> None:
+        """It is of no release."""
+
+    def finalized_features(self, node: int) -> FinalizedFeatures:
+        """It has none."""
+        return FinalizedFeatures({}, 0)
+
+    def join(self, broker: Broker, port: NodeContext, rack: str, software: Software) -> "SingleControl":
         """A broker's side."""
         self._controls[broker.id] = SingleControl(broker, port, self._config, rack)
         return self._controls[broker.id]

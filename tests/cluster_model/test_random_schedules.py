@@ -3,13 +3,15 @@
 import pytest
 
 from cluster_model.kernel.rng import RandomStream
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.versions import Profile
 from tests.cluster_model.hands import HandSteppedCluster, P
 from tests.support.breadth import sample_count
 
 pytestmark = pytest.mark.slow
 
 SCHEDULES = sample_count(250, 4_000)
-PARTED_BY_KIP_101 = sample_count(71, 1_370)
+PARTED_BY_KIP_101 = sample_count(73, 1_370)
 """Of that many; exact, because a schedule's draws come from its number alone."""
 STEPS = 30
 
@@ -48,7 +50,16 @@ def _synced_and_different(hands: HandSteppedCluster, leader: int, follower: int)
 
 def parted(kafka: str) -> int:
     """Schedules of all that leave a follower with other records than the leader with which it is in step."""
-    return sum(synced_pairs_that_differ(kafka, number) > 0 for number in range(SCHEDULES))
+    return sum(_differing(kafka, number) > 0 for number in range(SCHEDULES))
+
+
+def _differing(kafka: str, schedule: int) -> int:
+    """Followers that differ; none if one of them never comes to fetch, which 2.0.1 to 2.6.0 allow (KAFKA-10706)."""
+    try:
+        return synced_pairs_that_differ(kafka, schedule)
+    except ModelError as error:
+        assert (error.code, Profile.of(kafka).keeps_empty_epochs) == ("endless_truncation", True)
+        return 0
 
 
 def test_the_kip_101_rule_lets_logs_part_in_some_schedules() -> None:

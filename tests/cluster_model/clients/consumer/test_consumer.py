@@ -63,8 +63,8 @@ def test_the_first_fetch_asks_for_the_start_of_every_partition_of_a_leader() -> 
     assert rig.asked(FetchRequest, 3) == []
 
 
-@pytest.mark.parametrize(("kafka", "epoch"), [("2.0", -1), ("2.1", 0), ("3.9", 0)])
-def test_fetches_carry_the_leader_epoch_since_kip_320_and_never_a_fetched_one(kafka: str, epoch: int) -> None:
+@pytest.mark.parametrize(("kafka", "epoch"), [("2.2", -1), ("2.3", 0), ("3.9", 0)])
+def test_fetches_carry_the_leader_epoch_since_2_3_and_never_a_fetched_one(kafka: str, epoch: int) -> None:
     asked = ConsumerRig(kafka=kafka).asked(FetchRequest, 1)[0].partitions[0]
     assert (asked.current_leader_epoch, asked.last_fetched_epoch) == (epoch, -1)
 
