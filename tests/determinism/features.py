@@ -68,7 +68,7 @@ FEATURES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "connections": ("3.9", SETUP, {}),
     "connections, ZooKeeper": ("2.7", SETUP, {}),
     "offsets made again": ("4.0", {}, {}),
-    "offsets made again, ZooKeeper": ("2.7", {}, {}),
+    "offsets made again, ZooKeeper": ("3.1", {}, {}),
 }
 """Name → (version, broker configuration, topic configuration)."""
 

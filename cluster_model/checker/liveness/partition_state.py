@@ -179,12 +179,15 @@ def known_quick_restart(context: LivenessContext, replica: Replica) -> str:
 
 
 def known_small_isr(context: LivenessContext, state: PartitionState) -> str:
-    """Return why the HW may not follow a leader that is alone in the ISR: up to 3.0 (KAFKA-13091); else empty."""
-    if not context.cluster_state.profile.keeps_hw_at_shrink or len(state.isr) > 1:
+    """Return why the HW may not follow after a replica has left the ISR: up to 3.0 (KAFKA-13091); else empty.
+
+    It then waits for an append, or for a follower that fetches from a higher offset than before.
+    """
+    if not context.cluster_state.profile.keeps_hw_at_shrink or len(state.isr) >= len(state.replicas):
         return ""
     return (
-        f"known for {context.cluster_state.profile.version}: the high watermark does not advance as the ISR shrinks to "
-        "the leader; fixed in 3.1 (KAFKA-13091)"
+        f"known for {context.cluster_state.profile.version}: the high watermark does not advance as the ISR shrinks; "
+        "fixed in 3.1 (KAFKA-13091)"
     )
 
 

@@ -321,7 +321,7 @@ HW_REACHES_LEO: Final = LivenessProperty(
     "the leader and every ISR member; a pending ISR proposal, quotas, and since 3.7 an ISR below min.insync.replicas "
     "legitimately hold it back",
     "up to 2.1 a broker that restarts before its session times out receives no leadership information (fixed by "
-    "KIP-380 in 2.2); from 2.7 to 3.0 it does not advance as the ISR shrinks to the leader (KAFKA-13091)",
+    "KIP-380 in 2.2); from 2.7 to 3.0 it does not advance as the ISR shrinks (KAFKA-13091)",
 )
 
 
