@@ -298,8 +298,8 @@ class TopicRegistry:
 
     def record_created(self, states: tuple[PartitionState, ...], overrides: Overrides | None, now: int) -> None:
         """Record committed partitions; ``overrides`` are their topic's, None if the topic existed before."""
-        for state in states:
-            self._add(state, overrides)
+        for number, state in enumerate(states):
+            self._add(state, None if number else overrides)
             needed = self._settings.of(topic_of(state.partition)).effective_min_isr(self._profile, len(state.replicas))
             detail = f"replicas {', '.join(map(str, state.replicas))}; {MIN_ISR}={needed}"
             epochs = (state.leader_epoch, state.partition_epoch)
@@ -320,7 +320,7 @@ class TopicRegistry:
         topic_id = self.new_topic_id()
         for index, assignment in enumerate(placement):
             state = first_state(f"{topic}-{index}", assignment, live, topic_id)
-            self._add(state, overrides)
+            self._add(state, None if index else overrides)
             for broker in assignment:
                 self.create_replica(broker, state, self._settings.of(topic))
 
