@@ -1,11 +1,11 @@
 """Recorded runs of real brokers compared with the model, without Java; and one real run."""
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from cluster_model.protocol.releases import number_of
 from playbooks.model import Playbook
 from tests.real_kafka.conformance import results
 from tests.real_kafka.conformance.comparison import EQUAL, POSSIBLE, WITHIN, Bounds, compare
@@ -21,9 +21,10 @@ from tests.real_kafka.conformance.observed import (
 from tests.real_kafka.conformance.run_queue import RunJob, RunQueue
 from tests.real_kafka.conformance.scenario_table import RELEASES, SCENARIOS, SCENARIOS_DIRECTORY, scenario_named
 from tests.real_kafka.run import missing
+from tests.support.breadth import EVENING, sample_count
 
 BOUNDS = Bounds(session_ms=9_000, lag_ms=30_000)
-SEEDS = results.SEEDS if os.environ.get("FLOODMARK_TESTS") == "evening" else 1
+SEEDS = sample_count(1, results.SEEDS)
 """Seeds of the model: one in `make test`, for time, all in the evening; more where that one has another outcome."""
 
 
@@ -158,8 +159,16 @@ def test_recordings_are_written_and_read_alike() -> None:
     assert observed_from_json(run.to_json()) == run
 
 
+def recordings() -> list[tuple[str, str]]:
+    """Every scenario under its newest recorded release, and where it differs; in the evening under all of them."""
+    recorded = results.recorded()
+    newest = dict(sorted(recorded, key=lambda each: number_of(each[1])))
+    differs = {(each.scenario, release) for each in KNOWN for release in each.releases}
+    return [each for each in recorded if EVENING or newest[each[0]] == each[1] or each in differs]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("scenario", "release"), results.recorded())
+@pytest.mark.parametrize(("scenario", "release"), recordings())
 def test_the_model_agrees_with_recorded_brokers(scenario: str, release: str) -> None:
     real = results.read_recording(scenario, release)
     assert real.source == f"Kafka {release}"
