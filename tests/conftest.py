@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from tests.support.breadth import EVENING
+from tests.support.breadth import EVENING, sample_count
 from tests.support.golden import golden_file, has_golden, renewing
 
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["golden_file", "renewing"]
 
 # Property tests draw the same examples everywhere, and no machine is too slow for them.
-settings.register_profile("same-everywhere", deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "same-everywhere", deadline=None, derandomize=True, database=None, max_examples=sample_count(50, 200)
+)
 settings.load_profile("same-everywhere")
 
 # For an evening: pytest --hypothesis-profile=deep
