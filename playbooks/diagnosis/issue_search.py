@@ -34,7 +34,7 @@ from playbooks.parser.settings import SettingError, cell_text
 from playbooks.results.failure_keys import EXPECTATION, FINDING, Failure, failures_of
 from playbooks.results.result import SessionResult
 
-MOST: Final = 20
+MOST: Final = 40
 """Number of known issues that are tried, those of findings first."""
 INCONCLUSIVE: Final = "inconclusive"
 """Kind of the failure of a session without a verdict; its name is the reason."""
