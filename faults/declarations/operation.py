@@ -186,6 +186,21 @@ _THROTTLE: Final = Param(
     high=1 << 40,
 )
 
+_ORDER: Final = Param(
+    "brokers",
+    "brokers",
+    "Brokers in the order of their restarts; all, ordered by id, by default.",
+    default=(),
+)
+_WAIT: Final = Param(
+    "wait",
+    "choice",
+    "Before the next broker: wait until all replicas are in sync (isr), or only for the pause (none).",
+    default="isr",
+    choices=("isr", "none"),
+)
+_DOWN: Final = Param("down", "duration", "How long each stays down.", default=500 * MS)
+
 _GROUP: Final = Param("group", "group", "The consumer group; it need not be defined in the playbook.")
 _STRATEGIES: Final = (
     Param("to_earliest", "bool", "The start of each log.", default=False),
@@ -390,21 +405,10 @@ OPERATIONS: Final = _table(
         title="rolling restart",
         summary="Restarts brokers one after another, each with a clean shutdown.",
         params=(
-            Param(
-                "brokers",
-                "brokers",
-                "Brokers in the order of their restarts; all, ordered by id, by default.",
-                default=(),
-            ),
-            Param(
-                "wait",
-                "choice",
-                "Before the next broker: wait until all replicas are in sync (isr), or only for the pause (none).",
-                default="isr",
-                choices=("isr", "none"),
-            ),
+            _ORDER,
+            _WAIT,
             Param("pause", "duration", "Pause between one broker's return and the next broker's shutdown.", default=0),
-            Param("down", "duration", "How long each stays down.", default=500 * MS),
+            _DOWN,
         ),
         may_break="with wait: none, two replicas of a partition may be out of sync at the same time",
         aliases=(Alias("rolling_bounce"),),
@@ -417,12 +421,7 @@ OPERATIONS: Final = _table(
         "and the feature levels stay, until they are upgraded too.",
         params=(
             Param("to", "release", "The release to upgrade to: a line, which is its last patch, or a patch."),
-            Param(
-                "brokers",
-                "brokers",
-                "Brokers in the order of their restarts; all, ordered by id, by default.",
-                default=(),
-            ),
+            _ORDER,
             Param("controllers", "bool", "Upgrade the dedicated KRaft controllers first.", default=True),
             Param(
                 "protocol",
@@ -430,15 +429,9 @@ OPERATIONS: Final = _table(
                 "ZooKeeper mode: restart with the inter.broker.protocol.version of this release; unchanged by default.",
                 default="",
             ),
-            Param(
-                "wait",
-                "choice",
-                "Before the next broker: wait until all replicas are in sync (isr), or only for the pause (none).",
-                default="isr",
-                choices=("isr", "none"),
-            ),
+            _WAIT,
             Param("pause", "duration", "Pause between one node's return and the next node's shutdown.", default=0),
-            Param("down", "duration", "How long each stays down.", default=500 * MS),
+            _DOWN,
         ),
         may_break="what the new release changes; with wait: none, two replicas may be out of sync at the same time",
         default_params=lambda _cursor: {"to": NEWEST},
