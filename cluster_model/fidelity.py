@@ -597,6 +597,7 @@ AREAS: Final = (
             "transactions_v2",
             "fences_twice",
             "strict_markers",
+            "asks_marker_versions",
             "transaction_version",
             "transaction_tools",
             "describe_producers",

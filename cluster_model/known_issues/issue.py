@@ -41,11 +41,18 @@ class KnownIssue:
     """Last affected line or patch where ``rule`` is the fix and later releases have another one."""
     mode: Mode | None = None
     """Controller mode that is affected, None for both."""
+    in_upgrades: bool = False
+    """Whether it is of rolling upgrades: affected are clusters some of whose brokers have an affected release."""
 
     @property
     def playbook(self) -> str:
         """Name of the bundled playbook that shows it on both sides: ``kafka-9338``."""
         return self.number.lower()
+
+    @property
+    def setting(self) -> str:
+        """Setting of its playbook that chooses the release: of the cluster, or the one that brokers upgrade to."""
+        return "to" if self.in_upgrades else "cluster.kafka"
 
     @property
     def is_of_clients(self) -> bool:

@@ -86,4 +86,17 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
         seen="A transaction stays in PrepareCommit or PrepareAbort; CONCURRENT_TRANSACTIONS for its transactional id.",
         workaround="Move the leadership of the partition of __transaction_state to another broker.",
     ),
+    KnownIssue(
+        "KAFKA-20322",
+        "In a rolling upgrade the markers of a new coordinator are too new for older brokers, which close the connection",
+        "availability",
+        rule="asks_marker_versions",
+        since=(4, 2, 0),
+        until=(4, 2),
+        needs="transactions during a rolling upgrade, with brokers of 4.1 or older among the leaders",
+        seen="Transactions stay in PrepareCommit until the last leader is upgraded; read_committed consumers stall.",
+        workaround="Upgrade past 4.2.0, or upgrade all brokers without a pause between them.",
+        mode="kraft",
+        in_upgrades=True,
+    ),
 )

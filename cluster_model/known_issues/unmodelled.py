@@ -41,13 +41,6 @@ UNMODELLED: Final = (
         reason="a producer reaches epoch 32766 only after as many transactions, which no session runs",
     ),
     UnmodelledIssue(
-        "KAFKA-20322",
-        "In a rolling upgrade to 4.2.0 the markers of its coordinators are too new for older brokers",
-        affected="4.2.0",
-        fixed="4.2.1, 4.3.0",
-        reason="all brokers of a cluster have one release",
-    ),
-    UnmodelledIssue(
         "KAFKA-19690",
         "A write that waits for its verification while its transaction times out fails with INVALID_TXN_STATE",
         affected="3.6-3.9.1, 4.0-4.0.1, 4.1.0",

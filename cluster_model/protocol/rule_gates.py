@@ -133,11 +133,6 @@ _WHOLE: Final = (
         "AddPartitionsToTxnManager: a leader skips the verification if the coordinator does not support it (KIP-890)",
     ),
     RuleGate(
-        "strict_markers", "api_versions", "WriteTxnMarkers 2", _KRAFT,
-        "TransactionMarkerChannelManager: the request has TransactionVersion if the leader supports it; 4.2.0 sends it "
-        "to every leader (KIP-1228, KAFKA-20322)",
-    ),
-    RuleGate(
         "pre_vote", "api_versions", "Vote 2", _KRAFT,
         "KafkaRaftClient.handleVoteResponse: a prospective voter becomes a candidate at once if another does not "
         "support it (KIP-996)",
@@ -176,6 +171,11 @@ PARTIAL_GATES: Final = (
     RuleGate(
         "eligible_isr", "api_versions", "AlterPartition 2", _BOTH, "ReplicationControlManager, KafkaController",
         part="the error is INELIGIBLE_REPLICA; it is OPERATION_NOT_ATTEMPTED for an older leader or controller",
+    ),
+    RuleGate(
+        "strict_markers", "api_versions", "WriteTxnMarkers 2", _KRAFT, "TransactionMarkerChannelManager (KIP-1228)",
+        part="a coordinator says the version of transactions; not to or from an older broker. 4.2.0 sends it to every "
+        "leader, and an older one closes the connection (KAFKA-20322)",
     ),
     RuleGate(
         "time_index", "message.format", "0.10.0-IV0", _ZOOKEEPER, "TimeIndex, LogSegment (KIP-33)",

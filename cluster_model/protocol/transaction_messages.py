@@ -13,6 +13,8 @@ FIRST_IMPLICIT: Final = 12
 """First ``version`` of Produce where a write adds its partition to the transaction (KIP-890, part 2)."""
 FIRST_BUMPING: Final = 5
 """First ``version`` of EndTxn, and of TxnOffsetCommit, where the epoch rises with every transaction."""
+WITH_TRANSACTION_VERSION: Final = 2
+"""First ``version`` of WriteTxnMarkers with the version of the transaction (KIP-1228)."""
 
 
 class AddPartitionsToTxnRequest(NamedTuple):
@@ -94,6 +96,16 @@ class WriteTxnMarkersRequest(NamedTuple):
 
     correlation_id: int
     marker: TxnMarker
+    version: int = 1
+    """Newest version of the request that the coordinator supports."""
+    is_fixed: bool = True
+    """Whether it is sent in that version; if not, in the newest that the leader's ApiVersions response allows."""
+
+
+class MarkerConnectionClosed(NamedTuple):
+    """The end of a coordinator's connection: the leader's SocketServer closes it at a request of unknown version."""
+
+    correlation_id: int
 
 
 class WriteTxnMarkersResponse(NamedTuple):

@@ -446,6 +446,11 @@ FLAGS: Final = (
         "the marker of a transaction of version 2 needs a newer epoch than the open transaction (KIP-1228)",
         (4, 2, 0),
     ),
+    ReleaseRule(
+        "asks_marker_versions",
+        "a coordinator asks each leader which versions of WriteTxnMarkers it supports (KAFKA-20322)",
+        (4, 2, 1),
+    ),
     ReleaseRule("transaction_tools", "brokers describe and list transactions (KIP-664)", (3, 0, 0)),
     ReleaseRule(
         "leader_hints", "a broker that is not the leader answers with the current leader and epoch (KIP-951)", (3, 7, 0)
@@ -1145,6 +1150,7 @@ class Profile:
     transactions_v2: bool
     fences_twice: bool
     strict_markers: bool
+    asks_marker_versions: bool
     transaction_tools: bool
     leader_hints: bool
     late_port: bool

@@ -358,6 +358,9 @@ Each issue has a bundled playbook of its own that shows it in an affected releas
 $ floodmark run kafka-19522 --set cluster.kafka=4.0.2
 ```
 
+An issue of rolling upgrades affects clusters some of whose brokers have an affected release. `--set to=4.2.1` chooses the
+release that its playbook upgrades to.
+
 Each is one rule of the model. `--set cluster.rules.RULE=false` runs an affected release without it; the tests check that
 this alone makes the difference. This page is generated from the table of issues (`python -m docs.generate known-issues`).
 
@@ -385,6 +388,7 @@ def known_issues_page() -> str:
 def _issue_section(issue: KnownIssue) -> str:
     needs = f" It needs {safe(issue.needs)}." if issue.needs else ""
     where = "clients" if issue.is_of_clients else "brokers and controllers"
+    where += ", in a rolling upgrade to an affected release," if issue.in_upgrades else ""
     where += {"kraft": " in KRaft mode", "zookeeper": " in ZooKeeper mode", None: ""}[issue.mode]
     return (
         f"\n## {issue.number}\n\n**{safe(issue.title)}.** Affected: {affected_text(issue)}; fixed in {fixed_text(issue)}; "

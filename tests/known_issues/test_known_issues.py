@@ -23,7 +23,7 @@ PASSED = ("pass", list[str](), "")
 
 def sides(issue: KnownIssue) -> tuple[list[str], list[str]]:
     """Affected and fixed releases under which its playbook is run: those that it names, in the evening all."""
-    named = RELEASES if EVENING else playbook_of(issue.playbook).profiles
+    named = RELEASES if EVENING else releases_of(issue)
     affected = [name for name in named if name in issue.affected]
     since = number_of(affected[0]) if affected else ()
     return affected, [
@@ -36,14 +36,21 @@ def between(first: str, last: str = "") -> tuple[str, ...]:
     return releases_between(first, last or first)
 
 
+def releases_of(issue: KnownIssue) -> tuple[str, ...]:
+    """Releases that its playbook names: those of the cluster, or those that brokers are upgraded to."""
+    if issue.in_upgrades:
+        return (*issue.affected, *issue.fixed)
+    return playbook_of(issue.playbook).profiles
+
+
 def has(issue: KnownIssue, release: str) -> bool:
     """Whether a release is new enough for the playbook: not older than the oldest that the playbook names."""
-    return number_of(release) >= min(map(number_of, playbook_of(issue.playbook).profiles))
+    return number_of(release) >= min(map(number_of, releases_of(issue)))
 
 
 def outcome(issue: KnownIssue, release: str, **rules: bool) -> tuple[str, list[str], str]:
     """The verdict of a run, the expectations that did not hold, and the verdict's reason."""
-    settings = {"cluster.kafka": release} | {f"cluster.rules.{name}": str(on).lower() for name, on in rules.items()}
+    settings = {issue.setting: release} | {f"cluster.rules.{name}": str(on).lower() for name, on in rules.items()}
     source = apply_settings(playbook_of(issue.playbook).source, settings)
     result = start_session(loads(source, issue.playbook)).finish()
     wrong = [f"{each.text}: {each.detail}" for each in result.expectations if not each.ok]

@@ -36,6 +36,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 from cluster_model.protocol.transaction_messages import (
     FIRST_BUMPING,
+    WITH_TRANSACTION_VERSION,
     ActiveProducer,
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -50,6 +51,7 @@ from cluster_model.protocol.transaction_messages import (
     ListedTransaction,
     ListTransactionsRequest,
     ListTransactionsResponse,
+    MarkerConnectionClosed,
     TxnMarker,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
@@ -187,8 +189,8 @@ class TransactionCoordinator:
     """Transaction coordinator of one broker (``TransactionCoordinator``)."""
 
     __slots__ = (
-        "_config", "_expiry", "_hosted", "_ids", "_partitions", "_port", "_profile", "_since", "_timeouts", "handlers",
-        "marking", "registry", "sender", "topic", "verifier",
+        "_config", "_expiry", "_hosted", "_ids", "_marker_channel", "_marker_version", "_partitions", "_port",
+        "_profile", "_since", "_timeouts", "handlers", "marking", "registry", "sender", "topic", "verifier",
     )  # fmt: skip
 
     def __init__(
@@ -228,13 +230,16 @@ class TransactionCoordinator:
             hosted, config.request_timeout_us, self.registry.new_token, self._marked, self.verifier.marked, written
         )  # fmt: skip
         verifying.failed = self.verifier.on_disconnect
-        marking = connections.open(config.request_timeout_us, asks_versions=False)
+        self._marker_version = WITH_TRANSACTION_VERSION if profile.strict_markers else 1
+        asks = profile.asks_marker_versions
+        self._marker_channel = connections.open(config.request_timeout_us, asks_versions=asks)
         self.sender = MarkerSender(
-            marking.client, hosted, config.request_timeout_us, self._all_marked,
+            self._marker_channel.client, hosted, config.request_timeout_us, self._all_marked,
             lambda request: self.marking.write_markers(own, request), old_cancel=profile.old_markers_cancel,
             storage_cancels=profile.storage_errors_cancel,
+            version=self._marker_version, asks_versions=asks,
         )  # fmt: skip
-        marking.failed = self.sender.on_disconnect
+        self._marker_channel.failed = self.sender.on_disconnect
         self._since = 0
         """Time at which the process registered."""
         self._timeouts = DeadlineTimer(port, TIMEOUTS)
@@ -245,8 +250,9 @@ class TransactionCoordinator:
             AddPartitionsToTxnResponse: self.verifier.on_response,
             AddOffsetsToTxnRequest: self._add_offsets,
             EndTxnRequest: self._end,
-            WriteTxnMarkersRequest: self.marking.write_markers,
+            WriteTxnMarkersRequest: self._write_markers,
             WriteTxnMarkersResponse: self.sender.on_response,
+            MarkerConnectionClosed: self._markers_refused,
             **TransactionDescriptions(port, profile, hosted, self.registry, self.sender.unconfirmed).handlers,
         }
 
@@ -452,6 +458,21 @@ class TransactionCoordinator:
         if metadata is not None and metadata.state in PREPARED:
             metadata.pending = None
             self.registry.write(metadata, metadata.prepare_complete(self._port.wall_now), WritePurpose("complete"))
+
+    def _write_markers(self, source: int, request: WriteTxnMarkersRequest) -> None:
+        """Write markers as the leader; at a version that it does not support, close the connection (``SocketServer``).
+
+        ``parseRequestHeader`` throws UnsupportedVersionException, before there could be a response.
+        """
+        if request.is_fixed and request.version > self._marker_version:
+            self._port.send(source, MarkerConnectionClosed(request.correlation_id))
+        else:
+            self.marking.write_markers(source, request)
+
+    def _markers_refused(self, source: int, message: MarkerConnectionClosed) -> None:
+        """Reconnect and send the markers again, to whatever broker leads by then: no response means a retry."""
+        if self.sender.is_in_flight(message.correlation_id):
+            self._marker_channel.disconnected(source)
 
     def _marked(self, source: int, response: WriteTxnMarkersResponse) -> None:
         if source == self._port.node_id:

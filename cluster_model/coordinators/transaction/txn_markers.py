@@ -40,8 +40,8 @@ class MarkerSender:
     """Markers that one coordinator has to deliver, by transactional id (``TxnMarkerChannelManager``)."""
 
     __slots__ = (
-        "_correlation", "_done", "_flights", "_hosted", "_local", "_old_cancel", "_port", "_storage_cancels",
-        "_timeout_us", "_timer", "sending",
+        "_asks_versions", "_correlation", "_done", "_flights", "_hosted", "_local", "_old_cancel", "_port",
+        "_storage_cancels", "_timeout_us", "_timer", "_version", "sending",
     )  # fmt: skip
 
     def __init__(
@@ -54,11 +54,15 @@ class MarkerSender:
         *,
         old_cancel: bool = False,
         storage_cancels: bool = False,
+        version: int = 1,
+        asks_versions: bool = False,
     ) -> None:
         """``done`` is called when all markers of an id are written; ``local`` takes requests for this broker itself.
 
         ``old_cancel``: an outcome from an earlier leadership cancels the markers of this one (KAFKA-16352).
         ``storage_cancels``: markers are never sent again after KAFKA_STORAGE_ERROR (KAFKA-9749).
+        ``version`` is the newest version of WriteTxnMarkers of this release, which every leader gets unless the sender
+        ``asks_versions`` (KAFKA-20322).
         """
         self._port = port
         self._hosted = hosted
@@ -67,6 +71,8 @@ class MarkerSender:
         self._local = local
         self._old_cancel = old_cancel
         self._storage_cancels = storage_cancels
+        self._version = version
+        self._asks_versions = asks_versions
         self.sending: dict[str, MarkersInProgress] = {}
         self._flights: dict[int, _Flight] = {}
         self._correlation = 0
@@ -81,6 +87,10 @@ class MarkerSender:
         """Return the partitions that have not confirmed an id's marker."""
         sending = self.sending.get(transactional_id)
         return () if sending is None else sending.left
+
+    def is_in_flight(self, correlation_id: int) -> bool:
+        """Whether a request waits for its response."""
+        return correlation_id in self._flights
 
     def forget(self, ids: Iterable[str]) -> None:
         """Stop delivering markers of ids that have another coordinator now."""
@@ -117,7 +127,7 @@ class MarkerSender:
         self._correlation += 1
         deadline = self._port.now + self._timeout_us
         self._flights[self._correlation] = _Flight(transactional_id, broker, marker, deadline)
-        request = WriteTxnMarkersRequest(self._correlation, marker)
+        request = WriteTxnMarkersRequest(self._correlation, marker, self._version, is_fixed=not self._asks_versions)
         if broker == self._port.node_id:
             self._local(request)
         else:

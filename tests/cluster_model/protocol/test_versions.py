@@ -35,6 +35,7 @@ HISTORY = [
     ("unknown_without_replica", "0.8.2", "1.1"),
     ("transactions_v2", "4.0", LAST),
     ("strict_markers", "4.2", LAST),
+    ("asks_marker_versions", "4.2.1", LAST),
     ("transaction_tools", "3.0", LAST),
     ("delete_groups", "1.1", LAST),
     ("group_retention", "2.1", LAST),

@@ -203,7 +203,7 @@ def _print_issue(issue: KnownIssue | UnmodelledIssue, *, json: bool) -> int:
         rows = [
             ("affected", affected_text(issue)),
             ("fixed in", fixed_text(issue)),
-            ("of", "clients" if issue.is_of_clients else "brokers and controllers"),
+            ("of", _nodes_text(issue)),
             ("mode", f"{issue.mode} only" if issue.mode else ""),
             ("effect", f"{issue.effect}: {EFFECTS[issue.effect]}"),
             ("needs", issue.needs),
@@ -221,7 +221,13 @@ def _print_issue(issue: KnownIssue | UnmodelledIssue, *, json: bool) -> int:
 
 def _run_command(issue: KnownIssue, releases: Sequence[str]) -> str:
     """Return the command that runs its playbook under a release, empty for no release."""
-    return "".join(f"floodmark run {issue.playbook} --set cluster.kafka={release}" for release in releases)
+    return "".join(f"floodmark run {issue.playbook} --set {issue.setting}={release}" for release in releases)
+
+
+def _nodes_text(issue: KnownIssue) -> str:
+    if issue.in_upgrades:
+        return "brokers, in a rolling upgrade to an affected release"
+    return "clients" if issue.is_of_clients else "brokers and controllers"
 
 
 def _issue_entry(issue: KnownIssue | UnmodelledIssue) -> dict[str, Any]:
