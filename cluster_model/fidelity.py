@@ -179,6 +179,7 @@ AREAS: Final = (
             "applies_old_responses",
             "session_epochs",
             "diverging_fetch",
+            "restarts_each_epoch",
             "restarts_by_epoch",
         ),
     ),

@@ -614,7 +614,9 @@ class RequestHandler:
     def epoch_ends(self, source: int, request: EpochEndRequest) -> None:
         """Handle OffsetsForLeaderEpoch."""
         answers = tuple(
-            epoch_end(self._replicas.get(partition), partition, epoch, current, self._known)
+            epoch_end(
+                self._replicas.get(partition), partition, epoch, current, self._known, finds_epoch=request.finds_epoch
+            )
             for partition, epoch, current in request.partitions
         )
         response = EpochEndResponse(request.correlation_id, answers)

@@ -88,7 +88,7 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     KnownIssue(
         "KAFKA-20322",
-        "In a rolling upgrade the markers of a new coordinator are too new for older brokers, which close the connection",
+        "In a rolling upgrade the markers of a new coordinator are too new for older brokers, so they are not written",
         "availability",
         rule="asks_marker_versions",
         since=(4, 2, 0),

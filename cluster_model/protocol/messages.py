@@ -222,6 +222,8 @@ class EpochEndRequest(NamedTuple):
     correlation_id: int
     partitions: tuple[tuple[str, int, int], ...]
     replica: int = 0
+    finds_epoch: bool = True
+    """Whether the response has the epoch found, as from version 1 on (KIP-279)."""
 
 
 class EpochEnd(NamedTuple):

@@ -132,15 +132,6 @@ _WHOLE: Final = (
         "verifies_transactions", "api_versions", "AddPartitionsToTxn 4", _BOTH,
         "AddPartitionsToTxnManager: a leader skips the verification if the coordinator does not support it (KIP-890)",
     ),
-    RuleGate(
-        "pre_vote", "api_versions", "Vote 2", _KRAFT,
-        "KafkaRaftClient.handleVoteResponse: a prospective voter becomes a candidate at once if another does not "
-        "support it (KIP-996)",
-    ),
-    RuleGate(
-        "quorum_hw_push", "api_versions", "Fetch 18", _KRAFT,
-        "KafkaRaftClient.isHighWatermarkUpdated: only for a request with a high watermark (KIP-1166)",
-    ),
 )  # fmt: skip
 
 PARTIAL_GATES: Final = (
@@ -176,6 +167,14 @@ PARTIAL_GATES: Final = (
         "strict_markers", "api_versions", "WriteTxnMarkers 2", _KRAFT, "TransactionMarkerChannelManager (KIP-1228)",
         part="a coordinator says the version of transactions; not to or from an older broker. 4.2.0 sends it to every "
         "leader, and an older one closes the connection (KAFKA-20322)",
+    ),
+    RuleGate(
+        "pre_vote", "api_versions", "Vote 2", _KRAFT, "KafkaRaftClient.handleVoteResponse (KIP-996)",
+        part="a prospective voter stays one only while every voter that it asks supports it, else it is a candidate",
+    ),
+    RuleGate(
+        "quorum_hw_push", "api_versions", "Fetch 18", _KRAFT, "KafkaRaftClient.isHighWatermarkUpdated (KIP-1166)",
+        part="a fetch is answered at once if it carries an older high watermark; as it rises all delayed ones are",
     ),
     RuleGate(
         "time_index", "message.format", "0.10.0-IV0", _ZOOKEEPER, "TimeIndex, LogSegment (KIP-33)",

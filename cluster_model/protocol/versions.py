@@ -501,6 +501,11 @@ FLAGS: Final = (
         backports=((0, 10, 1, 1),),
     ),
     ReleaseRule(
+        "restarts_each_epoch",
+        "a follower restarts fetching at each new leader epoch, also under the same leader (KAFKA-7395)",
+        (2, 1, 0),
+    ),
+    ReleaseRule(
         "restarts_by_epoch",
         "a follower restarts fetching only if the leader epoch is new (Partition.makeFollower)",
         (3, 3, 0),
@@ -1169,6 +1174,7 @@ class Profile:
     delete_records: bool
     retention_waits_hw: bool
     refetches_corrupt: bool
+    restarts_each_epoch: bool
     restarts_by_epoch: bool
     hw_waits_eligible: bool
     idempotence: bool

@@ -46,6 +46,15 @@ def test_a_leader_answers_and_names_the_epoch_since_kip_279(kafka: str, named: i
     assert asked(rig, 7) == (KafkaError.NONE, UNDEFINED, UNDEFINED)
 
 
+@pytest.mark.parametrize("kafka", ["1.1", "2.0"])
+def test_the_version_of_the_request_decides_whether_the_epoch_is_named(kafka: str) -> None:
+    """In a rolling upgrade, where a follower and its leader have other levels."""
+    rig = LeaderRig(kafka)
+    rig.append(3)
+    named = [epoch_end(rig.replica, P, 1, UNDEFINED, finds_epoch=finds).epoch for finds in (False, True)]
+    assert named == [UNDEFINED, 1]
+
+
 def test_who_does_not_lead_answers_nothing() -> None:
     assert asked(LeaderRig("1.1", leader=2), 1) == (KafkaError.NOT_LEADER_OR_FOLLOWER, UNDEFINED, UNDEFINED)
     unknown = EpochEnd(P, 1, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, UNDEFINED, UNDEFINED)

@@ -181,11 +181,18 @@ def check_epoch(replica: Replica, current: int) -> KafkaError:
 
 
 def epoch_end(
-    replica: Replica | None, partition: str, epoch: int, current: int, known: Container[str] = ()
+    replica: Replica | None,
+    partition: str,
+    epoch: int,
+    current: int,
+    known: Container[str] = (),
+    *,
+    finds_epoch: bool | None = None,
 ) -> EpochEnd:
-    """Return where ``epoch`` ended in this log, by the version's rule (``Partition.lastOffsetForLeaderEpoch``).
+    """Return where ``epoch`` ended in this log (``Partition.lastOffsetForLeaderEpoch``).
 
-    ``known`` are the partitions of the broker's metadata cache.
+    ``known`` are the partitions of the broker's metadata cache. ``finds_epoch``: whether the version of the request has
+    the epoch found in its response (KIP-279), None for the newest that the replica's broker would send itself.
     """
     if replica is None:
         return EpochEnd(partition, epoch, missing_replica_error(partition, known), UNDEFINED, UNDEFINED)
@@ -195,7 +202,7 @@ def epoch_end(
     if error is not NONE:
         return EpochEnd(partition, epoch, error, UNDEFINED, UNDEFINED)
     log = replica.log
-    if replica.profile.kip_279:
+    if replica.profile.kip_279 if finds_epoch is None else finds_epoch:
         found, end = log.epochs.end_offset_for(epoch, log.leo)
         return EpochEnd(partition, epoch, 0, found, end)
     return EpochEnd(partition, epoch, 0, UNDEFINED, log.epochs.end_offset_kip_101(epoch, log.leo))

@@ -119,9 +119,9 @@ class ReplicaFetcherThread:
 
     __slots__ = (
         "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_connection", "_connection_lost", "_correlation",
-        "_dead", "_delayed", "_exchange", "_held", "_held_until", "_leader_offsets", "_outstanding", "_partitions",
-        "_port", "_replicas", "_sent_epoch", "_session", "_slots", "_steady", "_throttle", "_timer", "_touched",
-        "_unsent", "index", "leader",
+        "_dead", "_delayed", "_exchange", "_finds_epoch", "_held", "_held_until", "_leader_offsets", "_outstanding",
+        "_partitions", "_port", "_replicas", "_sent_epoch", "_session", "_slots", "_steady", "_throttle", "_timer",
+        "_touched", "_unsent", "index", "leader",
     )  # fmt: skip
 
     def __init__(
@@ -153,6 +153,7 @@ class ReplicaFetcherThread:
         self._exchange = port.outgoing_exchange(leader, index)
         self._exchange.asking = self
         self._replicas = replicas
+        self._finds_epoch = profile.kip_279
         self._config = config
         self._broker_epoch = broker_epoch
         self._touched = touched
@@ -294,7 +295,7 @@ class ReplicaFetcherThread:
         ]
         if epoch_requests:
             self._begin([])
-            self._send(EpochEndRequest(self._next(), tuple(epoch_requests)))
+            self._send(EpochEndRequest(self._next(), tuple(epoch_requests), finds_epoch=self._finds_epoch))
         elif fetches:
             self._begin(fetches)
             self._sent_epoch = self._broker_epoch()

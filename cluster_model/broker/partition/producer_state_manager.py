@@ -310,7 +310,7 @@ def batch_error(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall
     if request.kind >= ABORT:
         return KafkaError.NONE
     rules = log.rules
-    is_message = not profile.epoch_truncation and request.codec == 0
+    is_message = not profile.idempotence and request.codec == 0
     message = -(-request.size // max(1, request.records)) if is_message else request.size
     if message > rules.max_message:
         return KafkaError.MESSAGE_TOO_LARGE

@@ -187,7 +187,7 @@ def restarts_fetcher(profile: Profile, leader: int, epoch: int, new_leader: int,
     """
     if profile.restarts_by_epoch:
         return new_epoch > epoch
-    if profile.kip_320:
+    if profile.restarts_each_epoch:
         return new_leader != leader or new_epoch > epoch
     if profile.restarts_after_missed_epochs:
         return new_leader != leader or new_epoch > epoch + 1

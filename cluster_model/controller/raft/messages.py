@@ -81,6 +81,8 @@ class QuorumFetchRequest(NamedTuple):
     last_epoch: int
     high_watermark: int
     max_wait_us: int
+    awaits_high_watermark: bool = True
+    """Whether the request carries ``high_watermark``, so that a newer one alone answers it (Fetch 18, KIP-1166)."""
 
 
 class QuorumFetchResponse(NamedTuple):

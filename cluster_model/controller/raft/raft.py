@@ -441,6 +441,21 @@ class RaftNode:
         elif election.is_rejected and not election.backing_off and not self._config.waits_out:
             self._back_off(election, now)
 
+    @property
+    def supports_pre_vote(self) -> bool:
+        """Whether the node's release has pre-votes (KIP-996)."""
+        return self._config.pre_vote
+
+    @property
+    def says_high_watermark(self) -> bool:
+        """Whether the node's fetches carry the high watermark that it knows (KIP-1166)."""
+        return self._config.hw_push
+
+    def skip_pre_vote(self, now: int) -> None:
+        """Become a candidate at once, because a voter does not support pre-votes."""
+        if self.role is Role.PROSPECTIVE:
+            self._become_candidate(now)
+
     def _stand(self, now: int) -> None:
         """Start an election: a pre-vote round (KIP-996), or a candidacy at once."""
         if self._config.pre_vote and self.other_voters:
@@ -653,7 +668,8 @@ def next_fetch(node: RaftNode, correlation_id: int, high_watermark: int) -> Quor
     """Return a node's next fetch; ``high_watermark`` is the last that this leader sent to it, -1 for none."""
     log = node.log
     return QuorumFetchRequest(
-        correlation_id, node.id, node.epoch, log.end, log.last_epoch, high_watermark, FETCH_WAIT_US
+        correlation_id, node.id, node.epoch, log.end, log.last_epoch, high_watermark, FETCH_WAIT_US,
+        node.says_high_watermark,
     )  # fmt: skip
 
 
@@ -745,7 +761,14 @@ _Answer = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
 
 
 def handle_vote_request(node: RaftNode, request: VoteRequest, now: int) -> VoteResponse:
-    """Respond to a vote request: one vote per epoch, for an up-to-date log only (``handleVoteRequest``)."""
+    """Respond to a vote request: one vote per epoch, for an up-to-date log only (``handleVoteRequest``).
+
+    A voter before KIP-996 has no pre-votes. In Kafka the sender's network client finds that out, by ApiVersions.
+    """
+    if request.pre_vote and not node.supports_pre_vote:
+        return VoteResponse(
+            request.correlation_id, KafkaError.UNSUPPORTED_VERSION, 0, NO_LEADER, granted=False, pre_vote=True
+        )
     if request.epoch > node.epoch:
         node.maybe_transition(request.epoch, NO_LEADER, now)
     error = KafkaError.FENCED_LEADER_EPOCH if request.epoch < node.epoch else KafkaError.NONE
@@ -780,6 +803,11 @@ def _expected(node: RaftNode, voter: int, response: _Answer, now: int) -> bool:
 
 def handle_vote_response(node: RaftNode, voter: int, response: VoteResponse, now: int) -> None:
     """Handle a voter's response (``handleVoteResponse``)."""
+    if response.error == KafkaError.UNSUPPORTED_VERSION:
+        if node.connections.expects(voter, response.correlation_id):
+            node.connections.on_success(voter)
+            node.skip_pre_vote(now)
+        return
     if not _expected(node, voter, response, now):
         return
     requested_as = Role.PROSPECTIVE if response.pre_vote else Role.CANDIDATE

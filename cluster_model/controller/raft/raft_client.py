@@ -233,7 +233,8 @@ class DelayedFetches:
             self._push(now)
         elif rose:
             self._schedule_idle_write(now)
-        if has_news(response) or (self._hw_push and request.high_watermark < high_watermark):
+        awaited = self._hw_push and request.awaits_high_watermark
+        if has_news(response) or (awaited and request.high_watermark < high_watermark):
             session.send(request, response._replace(high_watermark=high_watermark))
         else:
             self._wait(session, request, now)
@@ -252,7 +253,7 @@ class DelayedFetches:
         knows_hw = request.high_watermark == leader_high_watermark(self._node)
         if not knows_hw or not session.exchange.sleep(request.correlation_id, request.max_wait_us, 0, session):
             session.delay(request, now)
-            if not knows_hw and not self._hw_push:
+            if not knows_hw and not (self._hw_push and request.awaits_high_watermark):
                 self._schedule_idle_write(now)
         elif now - session.exchange.sent_at + session.exchange.longest_us >= self._patience_us:
             # An idle cycle, or the rest of this one after a slow request, may be too long to be certain.

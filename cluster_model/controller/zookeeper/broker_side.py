@@ -30,6 +30,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     config_path,
 )
 from cluster_model.controller.zookeeper.messages import (
+    NO_EPOCH,
     AlterPartitionsRequest,
     AlterPartitionsResponse,
     ControlledShutdownRequest,
@@ -542,9 +543,11 @@ class ZooKeeperBrokerClient:
         self.tasks = BrokerTasks(
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found
         )
+        says_epoch = profile.bounce_detected
         self.controlled_shutdown = ControlledShutdown(
-            broker.connections.connector, settings, lambda: self.broker_epoch, self._find_controller, self._exit
-        )
+            broker.connections.connector, settings, lambda: self.broker_epoch if says_epoch else NO_EPOCH,
+            self._find_controller, self._exit,
+        )  # fmt: skip
         broker.connections.add(self.controlled_shutdown)
         self._delayed = DelayedTopicOperations(port, lambda: broker.states)
         self._topics = ZkAdminManager(profile, defaults, hands, self._live, known, self._delayed.answer)

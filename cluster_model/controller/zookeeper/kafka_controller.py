@@ -45,6 +45,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     topic_path,
 )
 from cluster_model.controller.zookeeper.messages import (
+    NO_EPOCH,
     AlterPartitionsRequest,
     AlterPartitionsResponse,
     ControlledShutdownRequest,
@@ -362,14 +363,17 @@ def rebalance(work: ControllerOperations) -> Doing:
 
 
 def controlled_shutdown(work: ControllerOperations, source: int, request: ControlledShutdownRequest) -> Doing:
-    """Move a broker's leaderships, remove it from the ISRs that it follows in, and report what it still leads."""
+    """Move a broker's leaderships, remove it from the ISRs that it follows in, and report what it still leads.
+
+    A request of a former registration is rejected; one without an epoch is of a broker before KIP-380.
+    """
     context = work.context
     broker = request.broker
     known = context.brokers.get(broker)
     if known is None:
         _reject_shutdown(work, source, request, KafkaError.BROKER_NOT_AVAILABLE)
         return
-    if work.profile.bounce_detected and request.broker_epoch != known.epoch:
+    if work.profile.bounce_detected and request.broker_epoch != NO_EPOCH and request.broker_epoch < known.epoch:
         _reject_shutdown(work, source, request, KafkaError.STALE_BROKER_EPOCH)
         return
     context.shutting_down[broker] = None

@@ -82,8 +82,15 @@ ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaReques
 ControlResponse = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse
 
 
+NO_EPOCH: Final = -1
+"""Stands for no broker epoch in a request (``AbstractControlRequest.UNKNOWN_BROKER_EPOCH``)."""
+
+
 class ControlledShutdownRequest(NamedTuple):
-    """Announces the shutdown of a broker, and requests that its leaderships are moved."""
+    """Announces the shutdown of a broker, and requests that its leaderships are moved.
+
+    ``broker_epoch`` is :data:`NO_EPOCH` before KIP-380 (2.2).
+    """
 
     correlation_id: int
     broker: int

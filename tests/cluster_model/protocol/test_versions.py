@@ -131,6 +131,7 @@ HISTORY = [
     ("delete_records", "0.11", LAST),
     ("retention_waits_hw", "0.11.0.1", LAST),
     ("refetches_corrupt", "0.10.2", LAST),
+    ("restarts_each_epoch", "2.1", LAST),
     ("restarts_by_epoch", "3.3", LAST),
     ("hw_waits_eligible", "3.6", LAST),
     ("idempotence", "0.11", LAST),

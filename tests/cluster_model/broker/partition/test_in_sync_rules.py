@@ -12,6 +12,7 @@ from cluster_model.broker.partition.replication_rules import (
 )
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
+from cluster_model.protocol.features import ClusterLevels, at_levels
 from cluster_model.protocol.messages import ALL, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
 from tests.cluster_model.leaders import PRODUCER_NODE, LeaderRig, P
@@ -91,6 +92,12 @@ def test_leader_changes_that_restart_a_followers_fetcher(version: str, starts_ov
     decisions = [(1, 5), (1, 6), (2, 5)]
     found = [restarts_fetcher(Profile.of(version), 1, 4, leader, epoch) for leader, epoch in decisions]
     assert found == starts_over
+
+
+def test_a_new_epoch_restarts_the_fetcher_of_a_new_binary_at_every_level() -> None:
+    profile = at_levels(Profile.of("2.1", "zookeeper"), ClusterLevels("2.0-IV1", (2, 0, 1)))
+    assert not profile.kip_320
+    assert restarts_fetcher(profile, 1, 4, 1, 5)
 
 
 @pytest.mark.parametrize(("version", "hw"), [("0.10.1", 14), ("0.10.2", 10), ("2.6", 10)])

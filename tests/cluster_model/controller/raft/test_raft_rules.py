@@ -172,10 +172,29 @@ def test_an_observer_never_votes() -> None:
 )  # fmt: skip
 def test_a_pre_vote_binds_nobody(role: Role, granted: bool) -> None:
     member = in_role(role, kafka="4.0" if role is Role.PROSPECTIVE else "3.9")
+    member._config = config("4.0")
     before = member.voted
     assert asked(member, B, 5, 5, 4, pre=True).granted is granted
     assert not asked(member, B, 5, 4, 2, pre=True).granted
     assert (member.role, member.epoch, member.voted) == (role, 5, before)
+
+
+def test_a_voter_before_4_0_has_no_pre_votes_and_the_other_becomes_a_candidate_at_once() -> None:
+    """KIP-996: in a rolling upgrade. The response says nothing about the epoch."""
+    old, member = in_role(Role.FOLLOWER, kafka="3.9"), in_role(Role.UNATTACHED, kafka="4.0")
+    requests = poll(member, member.due_at)
+    assert (member.role, member.epoch) == (Role.PROSPECTIVE, 5)
+    for voter, request in requests:
+        response = raft.handle_vote_request(old, request, 0)
+        assert (response.error, response.granted) == (KafkaError.UNSUPPORTED_VERSION, False)
+        raft.handle_vote_response(member, voter, response, SECOND)
+    assert (member.role, member.epoch) == (Role.CANDIDATE, 6)
+    assert [message.pre_vote for _voter, message in poll(member, SECOND)] == [False, False]
+
+
+@pytest.mark.parametrize(("kafka", "says"), [("4.0", False), ("4.1", True)])
+def test_fetches_carry_the_high_watermark_since_4_1(kafka: str, says: bool) -> None:
+    assert raft.next_fetch(in_role(Role.FOLLOWER, kafka=kafka), 1, 7).awaits_high_watermark is says
 
 
 def test_a_follower_that_hears_its_leader_grants_no_pre_vote() -> None:

@@ -5,11 +5,12 @@ from itertools import pairwise
 import pytest
 
 from cluster_model.controller.zookeeper import kafka_zk_client
+from cluster_model.controller.zookeeper.messages import NO_EPOCH, ControlledShutdownRequest
 from cluster_model.protocol.admin_messages import ElectLeadersRequest
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec.cluster_spec import ProducerSpec
-from tests.cluster_model.controller.zookeeper.rigs import SECOND, Watched
+from tests.cluster_model.controller.zookeeper.rigs import ADMIN, SECOND, Watched
 from tests.cluster_model.controller.zookeeper.stories import STORIES, write_one
 
 ONE = ((1, 2, 3),)
@@ -54,6 +55,26 @@ def test_requests_for_a_process_of_the_past_are_refused_since_2_2() -> None:
     rig.run(0.01)
     assert rig.lines[-1].endswith("3 > 1 LeaderAndIsrResponse STALE_BROKER_EPOCH")
     assert rig.cluster.brokers[3].replicas["orders-0"].leader_epoch != 9
+
+
+def shutdown_error(rig: Watched, broker_epoch: int) -> int:
+    """The error of the controller to a ControlledShutdown of broker 3 with this broker epoch."""
+    control = rig.control(1)
+    control.controller.controlled_shutdown(ADMIN, ControlledShutdownRequest(77, 3, broker_epoch))
+    rig.run(1)
+    return rig.asker.answers[-1].error
+
+
+@pytest.mark.parametrize(
+    ("newer", "error"), [(0, KafkaError.NONE), (1, KafkaError.NONE), (-1, KafkaError.STALE_BROKER_EPOCH)]
+)
+def test_a_controlled_shutdown_of_a_former_registration_is_refused(newer: int, error: KafkaError) -> None:
+    rig = STORIES["bounce"][0]("2.2")
+    assert shutdown_error(rig, rig.control(3).broker_epoch + newer) is error
+
+
+def test_a_controlled_shutdown_without_a_broker_epoch_is_of_an_older_broker() -> None:
+    assert shutdown_error(STORIES["bounce"][0]("2.2"), NO_EPOCH) is KafkaError.NONE
 
 
 @pytest.mark.slow
