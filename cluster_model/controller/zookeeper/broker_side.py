@@ -543,11 +543,10 @@ class ZooKeeperBrokerClient:
         self.tasks = BrokerTasks(
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found
         )
-        says_epoch = profile.bounce_detected
+        epoch = (lambda: self.broker_epoch) if profile.bounce_detected else (lambda: NO_EPOCH)
         self.controlled_shutdown = ControlledShutdown(
-            broker.connections.connector, settings, lambda: self.broker_epoch if says_epoch else NO_EPOCH,
-            self._find_controller, self._exit,
-        )  # fmt: skip
+            broker.connections.connector, settings, epoch, self._find_controller, self._exit
+        )
         broker.connections.add(self.controlled_shutdown)
         self._delayed = DelayedTopicOperations(port, lambda: broker.states)
         self._topics = ZkAdminManager(profile, defaults, hands, self._live, known, self._delayed.answer)

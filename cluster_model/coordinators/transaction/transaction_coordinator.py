@@ -205,9 +205,9 @@ class TransactionCoordinator:
         resume: Callable[[int, Checked, KafkaError], None],
         connections: ProcessConnections,
     ) -> None:
-        """``partitions`` is the partition count of each internal topic; ``written``: see :class:`MarkerWriter`.
+        """``partitions`` is the partition count of each internal topic; ``connections`` are those of the process.
 
-        ``resume``: see :class:`TransactionVerifier`. ``connections`` are those of the broker's process.
+        ``written``: see :class:`MarkerWriter`; ``resume``: see :class:`TransactionVerifier`.
         """
         self.topic = TRANSACTIONS
         self._port = port
@@ -226,9 +226,8 @@ class TransactionCoordinator:
             lambda request: self._add_partitions(own, request), resume, v2=profile.transactions_v2,
             rejects_old=profile.rejects_old_epoch, checks_epoch=profile.checks_epoch_first,
         )  # fmt: skip
-        self.marking = MarkerWriter(
-            hosted, config.request_timeout_us, self.registry.new_token, self._marked, self.verifier.marked, written
-        )  # fmt: skip
+        new_token, marked = self.registry.new_token, self.verifier.marked
+        self.marking = MarkerWriter(hosted, config.request_timeout_us, new_token, self._marked, marked, written)
         verifying.failed = self.verifier.on_disconnect
         self._marker_version = WITH_TRANSACTION_VERSION if profile.strict_markers else 1
         asks = profile.asks_marker_versions
@@ -236,8 +235,7 @@ class TransactionCoordinator:
         self.sender = MarkerSender(
             self._marker_channel.client, hosted, config.request_timeout_us, self._all_marked,
             lambda request: self.marking.write_markers(own, request), old_cancel=profile.old_markers_cancel,
-            storage_cancels=profile.storage_errors_cancel,
-            version=self._marker_version, asks_versions=asks,
+            storage_cancels=profile.storage_errors_cancel, version=self._marker_version, asks_versions=asks,
         )  # fmt: skip
         self._marker_channel.failed = self.sender.on_disconnect
         self._since = 0
