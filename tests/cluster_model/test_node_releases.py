@@ -83,10 +83,15 @@ def test_features_of_kraft_are_off_until_they_are_finalized() -> None:
     newer = Profile.of("4.1")
     mixed = at_levels(newer, levels("3.9", "3.9"))
     assert (mixed.elr, mixed.transactions_v2, mixed.consumer_protocol) == (False, False, False)
-    assert (mixed.pre_vote, at_levels(newer, levels("3.9", "4.1")).pre_vote) == (False, True)
     features = ClusterLevels("4.1-IV1", newer.number, tuple(levels_of_release("4.1").items()))
     whole = at_levels(newer, features)
     assert (whole.elr, whole.transactions_v2, whole.consumer_protocol) == (True, True, True)
+
+
+def test_a_request_is_used_once_the_oldest_node_understands_it() -> None:
+    newer = Profile.of("3.6")
+    verifying = [at_levels(newer, levels("3.5", oldest)).verifies_transactions for oldest in ("3.5", "3.6")]
+    assert verifying == [False, True]
 
 
 @pytest.mark.parametrize(("release", "expected"), [

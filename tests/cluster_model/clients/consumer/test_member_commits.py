@@ -228,8 +228,8 @@ def test_given_offsets_are_committed_as_they_are(snapshot: SnapshotAssertion) ->
     assert str(caught.value) == snapshot
 
 
-def test_a_commit_carries_the_epoch_of_the_last_record_since_2_1() -> None:
-    for kafka, epoch in (("2.0", -1), ("2.1", 0)):
+def test_a_commit_carries_the_epoch_of_the_last_record_since_2_3() -> None:
+    for kafka, epoch in (("2.2", -1), ("2.3", 0)):
         rig = reading("sync", kafka=kafka)
         rig.run(10 * MS)
         assert rig.newest(OffsetCommitRequest).offsets[0] == CommittedOffset("t-0", 2, epoch)
