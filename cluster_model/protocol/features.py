@@ -94,12 +94,6 @@ def levels_of_release(release: str) -> dict[str, int]:
     return {feature.name: feature.level for feature in features_of(profile, {TRANSACTION_FEATURE: 0})}
 
 
-_OF_FEATURES: Final = (
-    ("elr", ELR_FEATURE, 1),
-    ("transactions_v2", TRANSACTION_FEATURE, 2),
-    ("consumer_protocol", GROUP_FEATURE, 1),
-)
-"""(rule, feature, lowest level with the rule)."""
 _FIRST_FEATURES: Final[Version] = (4, 0)
 """First release line with production levels of features besides ``metadata.version``."""
 
@@ -121,7 +115,7 @@ def at_levels(profile: Profile, levels: ClusterLevels) -> Profile:
     Rules that its software alone decides are those of its release; the others are those of :mod:`rule_gates`. Gates of
     a part of a rule are not modelled: such a rule is switched on as a whole by the software.
     """
-    protocol = metadata_version(levels.protocol)
+    protocol, finalized = metadata_version(levels.protocol), dict(levels.features)
     flags: dict[str, Any] = {}
     for rule, gate in PROTOCOL_RULES.items():
         if profile.mode not in gate.modes:
@@ -131,9 +125,8 @@ def at_levels(profile: Profile, levels: ClusterLevels) -> Profile:
             flags[rule] = own and is_at_least(protocol, metadata_version(gate.level))
         elif gate.by == "api_versions":
             flags[rule] = own and FLAG_BY_NAME[rule].holds(levels.oldest)
-    if profile.kraft and profile.number >= _FIRST_FEATURES:
-        finalized = dict(levels.features)
-        flags |= {rule: finalized.get(feature, 0) >= lowest for rule, feature, lowest in _OF_FEATURES}
+        elif profile.number >= _FIRST_FEATURES:
+            flags[rule] = finalized.get(gate.by, 0) >= int(gate.level)
     flags |= {name: on for name, on in profile.rules if name in flags}
     return replace(profile, protocol=levels.protocol, levels=levels.features, **flags)
 

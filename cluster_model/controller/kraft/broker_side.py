@@ -26,7 +26,7 @@ from cluster_model.controller.kraft.messages import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
-from cluster_model.controller.kraft.metadata import InitialImage, MetadataImage, MetadataLoader, Record, has_features
+from cluster_model.controller.kraft.metadata import InitialImage, MetadataImage, MetadataLoader, Record
 from cluster_model.controller.kraft.quorum_controller import QuorumController
 from cluster_model.controller.raft.raft_client import MetadataListener, RaftClient
 from cluster_model.kernel.event_loop import Payload
@@ -525,8 +525,9 @@ class KraftBrokerClient:
             self.controller.on_committed(base_offset + len(records))
 
     def _replay(self, base_offset: int, records: tuple[Record, ...]) -> None:
+        before = self._loader.image.features_offset
         self._loader.replay(base_offset, records)
-        if has_features(records):
+        if self._loader.image.features_offset != before:
             self._on_features(self._port.node_id)
 
     # -- delayed metadata ----------------------------------------------------------------------------------------------

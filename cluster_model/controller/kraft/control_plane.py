@@ -38,7 +38,6 @@ from cluster_model.controller.kraft.metadata import (
     Record,
     RegisterBrokerRecord,
     RemoveTopicRecord,
-    has_features,
     topic_of,
 )
 from cluster_model.controller.kraft.quorum_controller import QuorumController
@@ -128,9 +127,10 @@ class ControllerNode:
     def on_committed(self, base_offset: int, _epoch: int, records: tuple[Record, ...]) -> None:
         """Apply a committed batch."""
         self._on_batch(base_offset, records)
+        before = self.image.features_offset
         self.image.replay(base_offset, records)
         self.controller.on_committed(base_offset + len(records))
-        if has_features(records):
+        if self.image.features_offset != before:
             self._on_features(self._node)
 
     def started(self) -> None:

@@ -122,11 +122,6 @@ Record = (
 )
 
 
-def has_features(records: tuple[Record, ...]) -> bool:
-    """Whether a record of a feature level is among these."""
-    return any(isinstance(record, FeatureLevelRecord) for record in records)
-
-
 def topic_of(partition: str) -> str:
     """Return the topic of a partition as Kafka prints it: ``orders-0`` is of ``orders``."""
     return partition.rpartition("-")[0]
@@ -210,14 +205,12 @@ class MetadataImage:
         """Apply the next records; the first has offset ``base_offset``."""
         offset = base_offset
         for record in records:
-            self._apply(record)
-            if isinstance(record, FeatureLevelRecord):
-                self.features_offset = offset
+            self._apply(record, offset)
             offset += 1
         self.next_offset = offset
         self._saved = None
 
-    def _apply(self, record: Record) -> None:
+    def _apply(self, record: Record, offset: int) -> None:
         if isinstance(record, PartitionChangeRecord | PartitionRecord):
             self.partitions[record.state.partition] = record.state
         elif isinstance(record, BrokerRegistrationChangeRecord):
@@ -237,7 +230,7 @@ class MetadataImage:
         elif isinstance(record, ClearElrRecord):
             self._clear_elr(record.topic)
         elif isinstance(record, FeatureLevelRecord):
-            self.features[record.name] = record.level
+            self.features[record.name], self.features_offset = record.level, offset
         else:
             self._configure(record)
 

@@ -104,6 +104,9 @@ def test_a_release_keeps_the_mode_of_the_playbook_if_it_can() -> None:
 def test_every_change_is_a_valid_setting() -> None:
     before, after = "3.6.0", "4.4.0"
     playbook = loads(PLAYBOOK % ("3.6", "", "", ""), "bare.yaml")
-    for change in candidates(playbook, changes_between(before, after)):
+    changes = candidates(playbook, changes_between(before, after))
+    assert changes
+    for change in changes:
         for release, settings in ((before, change.apply), (after, change.revert)):
-            ComparedRunJob.of(playbook, release_settings(playbook, release) | dict(settings)).load()
+            loaded = ComparedRunJob.of(playbook, release_settings(playbook, release) | dict(settings)).load()
+            assert loaded.spec.kafka == release, change
