@@ -661,8 +661,9 @@ class Cluster:
             releases, network, streams, topics, committed, plane, brokers, clients, lives, admin, outside, checker,
             trace,
         ) = keyframe  # fmt: skip
-        self.releases.load(releases)
-        self._install_releases()
+        if releases != self.releases.save():
+            self.releases.load(releases)
+            self._install_releases()
         self.streams.load(streams)
         self.clients.prepare(clients)
         self.external_clients.prepare(outside)

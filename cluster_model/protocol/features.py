@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.metadata_versions import is_at_least, latest_of, metadata_version
 from cluster_model.protocol.releases import Version, number_of
-from cluster_model.protocol.rule_gates import PROTOCOL_RULES
+from cluster_model.protocol.rule_gates import PROTOCOL_RULES, gate_of
 from cluster_model.protocol.versions import ELR_FEATURE, FLAG_BY_NAME, GROUP_FEATURE, TRANSACTION_FEATURE, Profile
 
 METADATA_FEATURE: Final = "metadata.version"
@@ -117,8 +117,9 @@ def at_levels(profile: Profile, levels: ClusterLevels) -> Profile:
     """
     protocol, finalized = metadata_version(levels.protocol), dict(levels.features)
     flags: dict[str, Any] = {}
-    for rule, gate in PROTOCOL_RULES.items():
-        if profile.mode not in gate.modes:
+    for rule in PROTOCOL_RULES:
+        gate = gate_of(rule, profile.mode)
+        if gate is None:
             continue
         own = FLAG_BY_NAME[rule].holds(profile.number)
         if gate.by in ("protocol", "message.format"):

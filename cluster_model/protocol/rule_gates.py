@@ -194,17 +194,8 @@ PARTIAL_GATES: Final = (
 PROTOCOL_RULES: Final[Mapping[str, RuleGate]] = MappingProxyType({gate.rule: gate for gate in _WHOLE})
 """Rule → its gate, for the rules that do not depend on the binary alone."""
 
-FINALIZED: Final[tuple[GateKind, ...]] = ("protocol", TRANSACTION_FEATURE, "group.version", ELR_FEATURE)
-"""Kinds of gates that an operator opens by finalizing a level for the whole cluster."""
-
 
 def gate_of(rule: str, mode: Mode) -> RuleGate | None:
     """Return the gate of a whole rule in a controller mode, None if the rule depends on the binary alone there."""
     gate = PROTOCOL_RULES.get(rule)
     return gate if gate is not None and mode in gate.modes else None
-
-
-def by_protocol(rule: str, mode: Mode) -> bool:
-    """Return whether ``inter.broker.protocol.version`` or ``metadata.version`` switches a whole rule on in a mode."""
-    gate = gate_of(rule, mode)
-    return gate is not None and gate.by == "protocol"

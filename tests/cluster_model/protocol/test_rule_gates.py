@@ -7,12 +7,10 @@ import pytest
 from cluster_model.protocol.metadata_versions import is_at_least, latest_of, metadata_version
 from cluster_model.protocol.releases import RELEASE_LINES, number_of
 from cluster_model.protocol.rule_gates import (
-    FINALIZED,
     PARTIAL_GATES,
     PROTOCOL_RULES,
     GateKind,
     RuleGate,
-    by_protocol,
     gate_of,
 )
 from cluster_model.protocol.versions import ELR_FEATURE, FLAG_BY_NAME, FLAGS, Mode, modes_of
@@ -120,7 +118,6 @@ def test_a_release_opens_the_gates_of_its_own_rules() -> None:
 
 def test_kinds_of_gates_are_used() -> None:
     assert {gate.by for gate in GATES} == set(get_args(GateKind))
-    assert set(FINALIZED) == set(get_args(GateKind)) - {"message.format", "api_versions"}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +137,8 @@ def test_kinds_of_gates_are_used() -> None:
     ],
 )
 def test_the_protocol_switches_a_rule_on(rule: str, mode: Mode, gated: bool) -> None:
-    assert by_protocol(rule, mode) is gated
+    gate = gate_of(rule, mode)
+    assert (gate is not None and gate.by == "protocol") is gated
 
 
 def test_a_rule_has_its_gate_in_its_modes_only() -> None:
