@@ -120,7 +120,7 @@ def build_parts(
 
     registry = TopicRegistry(profile, config, settings, committed, metadata, emit, keys, streams.seed, whole)
     for topic in spec.topics:
-        registry.create_initial(topic.name, assign_replicas(topic, spec, streams), topic.config, live)
+        registry.create_initial(topic, assign_replicas(topic, spec, streams), live)
     return ClusterParts(
         profile, config, committed, metadata, registry.replicas, registry.epoch_branches, registry, producer_keys
     )

@@ -34,6 +34,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.messages import NO_LEADER, PartitionState
 from cluster_model.protocol.versions import Profile
+from cluster_model.spec import TopicSpec
 from cluster_model.util.deterministic_math import number_of
 
 # The committed state of all partitions, independent of what any node has learned of it. The node that commits a
@@ -313,16 +314,16 @@ class TopicRegistry:
         self.replicas.setdefault(state.partition, {})
         self.committed.add(state, self._settings.of(topic))
 
-    def create_initial(
-        self, topic: str, placement: tuple[tuple[int, ...], ...], overrides: Overrides, live: Collection[int]
-    ) -> None:
+    def create_initial(self, topic: TopicSpec, placement: tuple[tuple[int, ...], ...], live: Collection[int]) -> None:
         """Create a topic that exists from the start: no event, and every broker has its replicas."""
-        topic_id = self.new_topic_id()
+        topic_id, leaders = self.new_topic_id(), dict(topic.leaders)
         for index, assignment in enumerate(placement):
-            state = first_state(f"{topic}-{index}", assignment, live, topic_id)
-            self._add(state, None if index else overrides)
+            state = first_state(f"{topic.name}-{index}", assignment, live, topic_id)
+            if leaders.get(index) in state.isr:
+                state = state._replace(leader=leaders[index])
+            self._add(state, None if index else topic.config)
             for broker in assignment:
-                self.create_replica(broker, state, self._settings.of(topic))
+                self.create_replica(broker, state, self._settings.of(topic.name))
 
     def delete(self, topic: str, now: int) -> tuple[str, ...]:
         """Delete a topic whose deletion was committed; return its former partitions.

@@ -213,13 +213,17 @@ class NetworkSpec:
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic; ``placement`` is each partition's replicas in assignment order, empty: placed by Kafka's rules."""
+    """A topic; ``placement`` is each partition's replicas in assignment order, empty: placed by Kafka's rules.
+
+    ``leaders`` are (partition number, broker) of partitions that another replica than the first leads at the start.
+    """
 
     name: str
     partitions: int = 1
     replication: int = 3
     placement: tuple[tuple[int, ...], ...] = ()
     config: dict[str, int | str | bool] = field(default_factory=dict)
+    leaders: tuple[tuple[int, int], ...] = ()
 
 
 DUPLICATE_SUFFIX: Final = ".duplicate"

@@ -30,6 +30,7 @@ from playbooks.parser.document.field_types import (
     VersionRanges,
 )
 from playbooks.parser.document.grid import CASES
+from playbooks.parser.document.includes import FROM
 from playbooks.parser.document.variables import GIVEN, STEP_INCLUDE, VARIABLE, with_variables
 from playbooks.parser.loader import FRAGMENT, PLAYBOOK
 from playbooks.parser.sections import expectations
@@ -221,7 +222,8 @@ def schema() -> Schema:
     whole["properties"]["steps"] |= {"items": {"$ref": "#/$defs/step"}, "maxItems": MAX_STEPS}
     whole["properties"]["expect"] |= expectations.schema()
     whole["required"] = ["floodmark"]
-    either = [{"required": ["topics"]}, {"required": ["include"]}]
+    from_file = {"required": ["cluster"], "properties": {"cluster": {"required": [FROM]}}}
+    either = [{"required": ["topics"]}, {"required": ["include"]}, from_file]
     groups = [GROUP[manual].schema() for manual in (False, True)]
     steps = {"anyOf": [*_timed_steps(), *_manual_steps(), *groups, STEP_INCLUDE.schema()]}
     opened = {

@@ -10,7 +10,7 @@ import yaml
 from playbooks.errors import PlaybookError
 from playbooks.model.step_text import Line
 from playbooks.parser.document.context import ErrorNotes
-from playbooks.parser.document.includes import FragmentStore, Includer
+from playbooks.parser.document.includes import FragmentStore, Includer, cluster_file
 from playbooks.parser.document.variables import GIVEN
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, compose, syntax_tree
 from playbooks.parser.loader import FRAGMENT, PLAYBOOK
@@ -176,7 +176,9 @@ def written_out(text: str, path: str, fragments: Table[str, str]) -> str:
         PlaybookError: it has errors.
     """
     root, _problems = compose(text, path)
-    if not isinstance(root, Mapping) or not (any(name in root.entries for name in _LEFT_OUT) or _includes(root)):
+    if not isinstance(root, Mapping):
+        return text
+    if not any(name in root.entries for name in _LEFT_OUT) and cluster_file(root) is None and not _includes(root):
         return text
     return rewritten(text, path, fragments)
 

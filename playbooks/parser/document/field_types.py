@@ -367,14 +367,14 @@ class BrokerId(FieldType):
         return text.isascii() and text.isdigit() and len(text) < 10
 
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
-        value = Integer(1, MAX_BROKER, "the id of a broker").read(node, key, notes)
+        value = Integer(0, MAX_BROKER, "the id of a broker").read(node, key, notes)
         wrong = notes.facts.wrong_broker(value) if isinstance(value, int) else ""
         if wrong:
             notes.problem(node, key, wrong)
         return BAD if wrong else value
 
     def _schema(self) -> Schema:
-        return Integer(1, MAX_BROKER).schema()
+        return Integer(0, MAX_BROKER).schema()
 
 
 @dataclass(frozen=True, slots=True)

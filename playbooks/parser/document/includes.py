@@ -2,7 +2,8 @@
 
 ``include`` at the head of a file gives defaults: lists of topics, producers, groups, steps and expectations are joined,
 the fragment's first; for a single value the file's own takes precedence. A step ``include`` is replaced by the
-fragment's steps. All this happens on the tree of the file; the result is parsed like a single file.
+fragment's steps. ``from`` of the cluster is an include at the head. All this happens on the tree of the file; the
+result is parsed like a single file.
 """
 
 import os
@@ -184,6 +185,8 @@ BROUGHT: Final = ("seed", "stepping", "cluster", "topics", "clients", "guards", 
 """Keys that a fragment at the head of a file merges into it."""
 HINTS: Final = ("stepping", "steps")
 """Keys of these allowed in a fragment of steps."""
+FROM: Final = "from"
+"""Key of ``cluster`` that names a cluster file: a fragment with the brokers and topics of an existing cluster."""
 JOINED: Final = ("topics", "clients.producers", "clients.groups", "steps", "expect")
 """Lists that are joined; other values of the including file take precedence."""
 
@@ -249,17 +252,22 @@ class Includer:
         """Return the fragments at the head of a file, nested ones first, each once; the file itself last."""
         seen = {} if seen is None else seen
         files: list[_File] = []
-        for written, way in self._paths(file.tree.get("include")):
+        for written, way in self._paths(file.tree):
             opened = self._opened(written, way, file, seen)
             if opened is not None:
                 seen[opened.key] = True
                 files += self._gathered(opened, seen)
         return [*files, file]
 
-    def _paths(self, node: Node | None) -> Iterable[tuple[Node, str]]:
+    def _paths(self, tree: YamlMapping) -> Iterable[tuple[Node, str]]:
+        """Yield what the head of a file includes, with its place in the file: its cluster, then its fragments."""
+        cluster, node = cluster_file(tree), tree.get("include")
+        if cluster is not None:
+            yield cluster, f"cluster.{FROM}"
         if isinstance(node, Sequence):
-            return [(item, f"include[{i}]") for i, item in enumerate(node.items, 1)]
-        return [] if node is None else [(node, "include")]
+            yield from [(item, f"include[{i}]") for i, item in enumerate(node.items, 1)]
+        elif node is not None:
+            yield node, "include"
 
     def _opened(self, written: Node, way: str, by: _File, seen: dict[str, bool]) -> _File | None:
         """Return a fragment's tree with its keys checked; None if it has errors, or was included before."""
@@ -350,6 +358,10 @@ class Includer:
             for name, (where, value) in file.tree.entries.items():
                 if (name in BROUGHT) if file.key else (name not in _HEAD):
                     entries[name] = (where, self._put(value, name, scope))
+            if cluster_file(file.tree) is not None:
+                where, cluster = entries["cluster"]
+                assert isinstance(cluster, YamlMapping)  # it has a key
+                entries["cluster"] = (where, _without(cluster, FROM))
             if "steps" in entries:
                 where, steps = entries["steps"]
                 entries["steps"] = (where, self._spliced(steps, file, "steps"))
@@ -422,6 +434,16 @@ class Includer:
                     "use 'include' at the head of the playbook for all its keys"
                 )
                 self._notes.problem(written, way, message)
+
+
+def cluster_file(tree: YamlMapping) -> Node | None:
+    """Return the path of the cluster file that a file names, None without one."""
+    cluster = tree.get("cluster")
+    return cluster.get(FROM) if isinstance(cluster, YamlMapping) else None
+
+
+def _without(mapping: YamlMapping, key: str) -> YamlMapping:
+    return replace(mapping, entries={name: entry for name, entry in mapping.entries.items() if name != key})
 
 
 _HEAD: Final = ("vars", "include", "floodmark", "fragment")

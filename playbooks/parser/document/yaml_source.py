@@ -16,7 +16,7 @@ import yaml
 from playbooks.errors import PlaybookError, Problem, place_of, shown
 
 MAX_BYTES: Final = 1024 * 1024
-MAX_NODES: Final = 50_000
+MAX_NODES: Final = 200_000
 """Maximum number of values in a file, each alias counted as everything it stands for."""
 MAX_DEPTH: Final = 40
 MAX_ALIASES: Final = 200

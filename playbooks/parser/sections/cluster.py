@@ -49,6 +49,7 @@ from playbooks.parser.document.field_types import (
     TextType,
     TypeByShape,
 )
+from playbooks.parser.document.includes import FROM
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
 from playbooks.parser.sections.clients import (
     KEYS,
@@ -78,8 +79,9 @@ from playbooks.parser.sections.clients import (
 
 
 MAX_BROKERS: Final = 100
-MAX_PARTITIONS: Final = 1_000
+MAX_PARTITIONS: Final = 10_000
 """Maximum number of partitions of one topic."""
+MAX_TOPICS: Final = 5_000
 MOST_PRODUCERS: Final = 1_000
 MOST_MEMBERS: Final = 500
 """Maximum number of members of one group."""
@@ -223,9 +225,35 @@ class QuorumSize(FieldType):
         return {"enum": list(QUORUM_SIZES)}
 
 
+LEADERS_ALLOWED: Final = "a mapping of partition numbers to brokers, such as {0: 2}"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaders(FieldType):
+    """Leaders of single partitions; parsed to (partition number, broker), by partition."""
+
+    def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
+        if not isinstance(node, Mapping):
+            notes.refuse(node, key, LEADERS_ALLOWED)
+            return BAD
+        leaders: dict[int, int] = {}
+        for name, (where, value) in node.entries.items():
+            if not re.fullmatch("0|[1-9][0-9]{0,5}", name, re.ASCII):
+                notes.problem(where, key, f"found {shown(name)}, expected the number of a partition")
+                continue
+            broker = BrokerId().read(value, f"{key}.{name}", notes)
+            if broker is not BAD:
+                leaders[int(name)] = broker
+        return tuple(sorted(leaders.items())) if len(leaders) == len(node.entries) else BAD
+
+    def _schema(self) -> Schema:
+        patterns = {"^(0|[1-9][0-9]{0,5})$": BrokerId().schema()}
+        return {"type": "object", "patternProperties": patterns, "additionalProperties": False}
+
+
 BROKER: Final = Record(
     {
-        "id": FieldSpec(Integer(1, MAX_BROKER), "The broker's id.", required=True),
+        "id": FieldSpec(Integer(0, MAX_BROKER), "The broker's id.", required=True),
         "rack": FieldSpec(NAME, "Its rack, or availability zone."),
     }
 )
@@ -245,6 +273,11 @@ DISK: Final = Record(
 
 CLUSTER: Final = Record(
     {
+        FROM: FieldSpec(
+            TextType(),
+            "Cluster file with brokers and topics, see: floodmark cluster import. The playbook's own values take"
+            " precedence.",
+        ),
         "kafka": FieldSpec(
             KafkaVersion(),
             f"Kafka release to emulate: a line such as 3.6, which is its last patch, or a patch such as"
@@ -287,6 +320,10 @@ TOPIC: Final = Record(
         "placement": FieldSpec(
             ListOf(ListOf(BrokerId(), 1, MAX_BROKERS), 1, MAX_PARTITIONS),
             "Replicas of each partition in assignment order, instead of partitions and replication: [[1, 2, 3]].",
+        ),
+        "leaders": FieldSpec(
+            Leaders(),
+            "Leaders at the start, where it is another than the first replica, as partition to broker: {0: 2, 5: 3}.",
         ),
         "config": FieldSpec(Config("topic"), "Topic configuration by Kafka's names."),
     }
@@ -377,7 +414,7 @@ CLIENTS: Final = Record(
     }
 )
 
-TOPICS: Final = ListOf(TOPIC, 1, 100)
+TOPICS: Final = ListOf(TOPIC, 1, MAX_TOPICS)
 
 
 # The protocol of a group, checked against its cluster (KIP-848).
@@ -554,7 +591,7 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: ErrorNotes) -> TopicSpec:
         at = "config" if fields.given("config") else "name"
         notes.problem(fields.at(at), fields.path(at), f"found settings that this version lacks: {error}")
     if placement:
-        return TopicSpec(name, len(placement), len(placement[0]), placement, config)
+        return TopicSpec(name, len(placement), max(map(len, placement)), placement, config, fields.get("leaders", ()))
     replication = fields.get("replication", spec.config.get("default.replication.factor"))
     known = notes.facts.brokers is not None
     if replication is None:
@@ -569,21 +606,27 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: ErrorNotes) -> TopicSpec:
 
 
 def _check_placement(fields: Fields, notes: ErrorNotes) -> None:
-    """Check for Kafka's ``INVALID_REPLICA_ASSIGNMENT``: rows of one length without repeats, and consistent numbers."""
+    """Check rows without repeats, consistent numbers, and leaders that are replicas.
+
+    Rows may differ in length, as in Kafka after a reassignment of some partitions.
+    """
     rows: list[list[int]] | None = fields.get("placement")
     if rows is None:
+        if fields.given("leaders") and not fields.bad("placement"):
+            message = "found leaders without a placement, expected the replicas of each partition"
+            notes.problem(fields.at("leaders"), fields.path("leaders"), message)
         return
     node, path = fields.at("placement"), fields.path("placement")
     for i, row in enumerate(rows):
         if len(set(row)) != len(row):
             notes.problem(node, f"{path}[{i + 1}]", f"found a broker twice in {row}, expected once in a partition")
-        if len(row) != len(rows[0]):
-            notes.problem(
-                node,
-                f"{path}[{i + 1}]",
-                f"found {counted(len(row), 'replica')}, expected {len(rows[0])} as in the first",
-            )
-    for name, implied in (("partitions", len(rows)), ("replication", len(rows[0]))):
+    for number, broker in fields.get("leaders", ()):
+        replicas = rows[number] if number < len(rows) else []
+        if broker not in replicas:
+            allowed = f"one of its replicas {listed(map(str, replicas))}" if replicas else f"0 to {len(rows) - 1}"
+            message = f"found leader {broker} of partition {number}, expected {allowed}"
+            notes.problem(fields.at("leaders"), fields.path("leaders"), message)
+    for name, implied in (("partitions", len(rows)), ("replication", max(map(len, rows)))):
         value = fields.get(name)
         if value is not None and value != implied:
             message = f"found {value}, expected {implied} as in the placement, or no value"

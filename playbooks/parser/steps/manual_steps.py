@@ -378,7 +378,7 @@ def _check_replicas(verb: str, params: Fields, notes: ErrorNotes) -> None:
     for name, param in MANUAL_VERBS[verb].params.items():
         brokers = {"broker": [params.get(name)], "brokers": params.get(name, [])}.get(param.type, [])
         for broker in brokers:
-            wrong = notes.facts.wrong_replica(broker, partition) if partition and broker else ""
+            wrong = notes.facts.wrong_replica(broker, partition) if partition and broker is not None else ""
             if wrong:
                 notes.problem(params.at(name), params.path(name), wrong)
 

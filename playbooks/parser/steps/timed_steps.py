@@ -402,9 +402,7 @@ def facts_of(spec: ClusterSpec) -> PlaybookNames:
         brokers=tuple(broker.id for broker in spec.brokers),
         racks=racks,
         topics={topic.name: len(topic.placement) or topic.partitions for topic in spec.topics},
-        replication={
-            topic.name: len(topic.placement[0]) if topic.placement else topic.replication for topic in spec.topics
-        },
+        replication={topic.name: max(map(len, topic.placement), default=topic.replication) for topic in spec.topics},
         replicas={f"{topic.name}-{number}": row for topic in spec.topics for number, row in enumerate(topic.placement)},
         mode=spec.mode,
         voters=spec.voters if spec.mode == "kraft" else (),

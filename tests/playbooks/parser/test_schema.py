@@ -105,7 +105,8 @@ def test_the_module_prints_it() -> None:
 def test_its_keys_are_the_loaders() -> None:
     assert set(WHOLE["properties"]) == set(PLAYBOOK.keys)
     assert WHOLE["required"] == ["floodmark"]
-    assert WHOLE["anyOf"] == [{"required": ["topics"]}, {"required": ["include"]}]
+    from_file = {"required": ["cluster"], "properties": {"cluster": {"required": ["from"]}}}
+    assert WHOLE["anyOf"] == [{"required": ["topics"]}, {"required": ["include"]}, from_file]
 
 
 @pytest.mark.slow
