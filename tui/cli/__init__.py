@@ -2,7 +2,7 @@
 
 main: the entry point; registers every command and loads little, so that ``floodmark --help`` is fast.
 commands: options and help of the larger commands, loaded at once.
-runs, analysis, sessions, reference: what the commands do, loaded when one is called.
+runs, analysis, clusters, sessions, reference: what the commands do, loaded when one is called.
 
 Only this package starts the TUI, inside functions.
 """

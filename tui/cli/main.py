@@ -25,6 +25,7 @@ from tui.cli.commands.analysis import (
     register_upgrade,
     register_why,
 )
+from tui.cli.commands.cluster import register_cluster
 from tui.cli.commands.options import FsyncOption, JsonOption, SeedOption
 from tui.cli.commands.reference import register_reference, register_settings
 from tui.cli.commands.report import register_fleet, register_report, register_spark
@@ -238,6 +239,7 @@ def _check(
     _end(lambda: check(files, json=json))
 
 
+register_cluster(app, _end)
 register_reference(app, _end)
 
 
