@@ -4,6 +4,7 @@ The order matters: cluster, topics and clients are parsed first, so that steps a
 their brokers, partitions and groups. A part with errors never causes a second error elsewhere.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ from playbooks.parser.document.field_types import (
     TypeByShape,
 )
 from playbooks.parser.document.grid import VARY, read_grid
-from playbooks.parser.document.includes import BROUGHT, DiskFragments, FragmentStore, Includer
+from playbooks.parser.document.includes import BROUGHT, DiskFragments, FragmentStore, Includer, is_fragment
 from playbooks.parser.document.variables import FRAGMENT_NAME, INCLUDE, VARS
 from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Scalar, Sequence, compose, decode
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
@@ -120,6 +121,20 @@ def load(path: str | Path) -> Playbook:
         PlaybookError: with all errors; also if the file cannot be read.
     """
     return loads(read_text(path), str(path), _kept_beside(Path(path)))
+
+
+def load_cluster(path: str | Path) -> Playbook:
+    """Load the cluster of a file: a cluster file, as a playbook without steps and clients, or that of a playbook.
+
+    Raises:
+        PlaybookError: with all errors.
+    """
+    file = Path(path)
+    text = read_text(file)
+    if not is_fragment(text, str(file)):
+        return load(file)
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", file.stem)[:100]
+    return loads(f"floodmark: 1\nname: {json.dumps(name)}\ncluster: {{from: {json.dumps(file.name)}}}\n", str(file))
 
 
 def read_text(path: str | Path) -> str:

@@ -366,7 +366,7 @@ class Includer:
                 where, steps = entries["steps"]
                 entries["steps"] = (where, self._spliced(steps, file, "steps"))
             tree = replace(file.tree, entries=entries)
-            joined = tree if joined is None else _merged(joined, tree, "")
+            joined = tree if joined is None else _merged(_of_same_mode(joined, tree), tree, "")
         scope.resolve_all()
         self._literals |= scope.literals
         assert joined is not None  # a file is always in its own scope
@@ -468,6 +468,18 @@ def _given_of(*nodes: Node | None) -> Iterable[str]:
 
 def _counted(item: Node, key: str) -> Node:
     return replace(item, origin=replace(item.origin or ValueOrigin(), key=key))
+
+
+def _of_same_mode(base: YamlMapping, own: YamlMapping) -> YamlMapping:
+    """Return ``base`` without its controllers and ZooKeeper servers if ``own`` has the other controller mode."""
+    modes = [each.get("mode") for each in (base.get("cluster"), own.get("cluster")) if isinstance(each, YamlMapping)]
+    texts = [mode.text for mode in modes if isinstance(mode, Scalar)]
+    if len(texts) < 2 or texts[0] == texts[1]:
+        return base
+    where, cluster = base.entries["cluster"]
+    assert isinstance(cluster, YamlMapping)  # it has a mode
+    cluster = _without(_without(cluster, "controllers"), "zookeepers")
+    return replace(base, entries={**base.entries, "cluster": (where, cluster)})
 
 
 def _merged(base: YamlMapping, own: YamlMapping, way: str) -> YamlMapping:

@@ -1,6 +1,7 @@
 """Commands about an existing cluster.
 
 cluster_import: a cluster file from what tools, files or the cluster itself say.
+cluster_risks: the partitions that each loss of brokers or racks takes away.
 """
 
-__all__ = ["cluster_import"]
+__all__ = ["cluster_import", "cluster_risks"]

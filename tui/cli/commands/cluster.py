@@ -1,4 +1,4 @@
-"""Command-line options of ``floodmark cluster import``."""
+"""Command-line options of ``floodmark cluster import`` and ``floodmark cluster risks``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tui.cli.commands import options as known
+from tui.cli.commands.options import JsonOption
 
 IMPORT_HELP = """Write a cluster file from what is known about an existing cluster.
 
@@ -25,6 +26,23 @@ Examples:
 
 A playbook uses the file by cluster: {from: cluster.yaml}. What the file does not have is printed, and is in its first
 comments. Exit code 0: written. 2: bad input, with the file and line of each error.
+"""
+
+RISKS_HELP = """Show what the placement of a cluster can stand.
+
+For the loss of every broker, rack and pair of racks it counts the partitions that are offline (no leader) and below min
+ISR (writes with acks=all fail), and those of them that are coordinators of groups or transactions. It lists single
+points of failure, and an order of a rolling restart in which no partition falls below min ISR. All replicas are in sync
+before the loss. The numbers follow from the placement; --simulate counts the same in a run for each loss, which also
+shows how long partitions had no leader.
+
+Examples:
+
+  floodmark cluster risks cluster.yaml
+
+  floodmark cluster risks cluster.yaml --survive rack --json
+
+Exit code 0: no partition is offline or below min ISR after the losses that --survive names. 1: some are. 2: bad input.
 """
 
 
@@ -72,3 +90,16 @@ def register_cluster(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
             tuple(inputs or ()), bootstrap, given, kafka, mode, tuple(racks or ()), name, anonymize, output, force
         )
         end(lambda: run_import(request))
+
+    @group.command("risks", help=RISKS_HELP)
+    def _risks(
+        file: Annotated[Path, typer.Argument(metavar="FILE", help="Cluster file, or a playbook.")],
+        survive: Annotated[
+            str, typer.Option(metavar="LOSS", help="Loss to be survived: broker, rack, two-racks, or none.")
+        ] = "broker",
+        simulate: Annotated[bool, typer.Option("--simulate", help="Count the same in a run for each loss.")] = False,
+        json: JsonOption = False,
+    ) -> None:
+        from tui.cli.clusters.cluster_risks import RisksRequest, run_risks  # noqa: PLC0415
+
+        end(lambda: run_risks(RisksRequest(str(file), survive, simulate, json)))

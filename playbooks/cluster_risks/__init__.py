@@ -1,0 +1,33 @@
+"""Risks of a cluster's placement: what each loss of brokers or racks takes away, and in which order to restart.
+
+placement_risks: computed from the placement; simulated_failures: the same counted in a run; document: the result as
+JSON and as rows of a table.
+"""
+
+from playbooks.cluster_risks.document import HEADS, SIMULATED_HEAD, named, risks_json, rows
+from playbooks.cluster_risks.placement_risks import (
+    Failure,
+    FailureKind,
+    PlacedPartition,
+    Placement,
+    RestartOrder,
+    Risk,
+)
+from playbooks.cluster_risks.simulated_failures import SimulatedRisk, session_timeout_us, simulate
+
+__all__ = [
+    "HEADS",
+    "SIMULATED_HEAD",
+    "Failure",
+    "FailureKind",
+    "PlacedPartition",
+    "Placement",
+    "RestartOrder",
+    "Risk",
+    "SimulatedRisk",
+    "named",
+    "risks_json",
+    "rows",
+    "session_timeout_us",
+    "simulate",
+]

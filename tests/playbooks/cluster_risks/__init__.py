@@ -1,0 +1,1 @@
+"""Tests of the risks of a placement."""
