@@ -243,14 +243,14 @@ class Session:
                 self._at_moment()
                 continue
             share = min(left or exact, exact) if exact > 0 else left
-            self.cluster.run(target, share, self._look_out(stop))
+            self.cluster.run(target, share, self._look_out(stop, moment))
             looked = self._act_on_conditions()
             done = self.cluster.executed - before
             if max_events:
                 left -= done
                 if left <= 0:
                     break
-            if not self._stopped and (looked or 0 < exact == done):
+            if not self._stopped and (looked or self._faults_ended_before(moment) or 0 < exact == done):
                 continue
             if self._stopped or self.cluster.now_us != moment:
                 break
@@ -452,13 +452,23 @@ class Session:
         waits = (step := self.next_step) is not None and step.trigger.kind == "when" and self._end_us < 0
         return waits or self._judging.open or self.board.guards is not None
 
-    def _look_out(self, stop: Callable[[], bool] | None) -> Callable[[], bool] | None:
-        if stop is None:
+    def _waits_for_faults(self) -> bool:
+        """Return whether settling begins as soon as no fault is active that ends by itself."""
+        return self.next_step is None and self._end_us < 0 and not self.open_ended
+
+    def _faults_ended_before(self, moment: int) -> bool:
+        """Return whether settling can begin before ``moment``, as the fault that was active until then has ended."""
+        return self._waits_for_faults() and self.cluster.now_us < moment and self._quiet_from() < moment
+
+    def _look_out(self, stop: Callable[[], bool] | None, moment: int) -> Callable[[], bool] | None:
+        waits = self._waits_for_faults()
+        if stop is None and not waits:
             return self._check_conditions if self._watching else None
 
         def ask() -> bool:
-            self._stopped = stop()
-            return (self._watching and self._check_conditions()) or self._stopped
+            self._stopped = stop is not None and stop()
+            reached = self._watching and self._check_conditions()
+            return reached or self._stopped or (waits and self._faults_ended_before(moment))
 
         return ask
 

@@ -11,9 +11,10 @@ pytestmark = pytest.mark.slow
 
 CHEAP = (
     "ack-lost", "hw-two-rounds-3.9", "kip-320-unfenced-follower", "power-loss-divergence", "rolling-restart-matrix",
-    "zone-loss-matrix", "kafka-9338", "kafka-13636", "kafka-17632", "kafka-19294",
+    "zone-loss-matrix", "kafka-9338", "kafka-13598", "kafka-13636", "kafka-17632", "kafka-19294",
 )  # fmt: skip
-"""Stepped by hand, unattended, an administrator's, and bugs of single releases in brokers, groups, producers and KRaft:
+"""Stepped by hand, unattended, an administrator's, and bugs of single releases in brokers, groups, producers and KRaft,
+one with a last fault that ends before its time:
 what clients and control planes do the other files here compare.
 """
 NAMES = runnable_names() if EVENING else CHEAP
