@@ -100,6 +100,9 @@ def unsettled(cluster: Cluster) -> list[str]:
     for partition in cluster.cluster_state.records:
         if query.isr(partition) != sorted(query.replicas(partition)):
             found.append(f"{partition} has isr {query.isr(partition)} of {query.replicas(partition)}")
+        leader = cluster.cluster_state.committed_leader(partition)
+        if leader is not None and leader.leadership is not None and leader.leadership.pending is not None:
+            found.append(f"{partition} waits for its ISR {leader.leadership.pending}")
         if query.hw(partition) != query.leo(partition):
             found.append(f"{partition} has hw {query.hw(partition)} of {query.leo(partition)}")
         if query.diverged(partition):
