@@ -129,7 +129,7 @@ def partitions_added(matrix: SweepMatrix) -> None:
 
 
 def delayed_commit(matrix: SweepMatrix) -> None:
-    assert [group.total("torn") > 20 for group in matrix.groups] == [True, True, False]
+    assert [group.total("wrong_outcome") > 20 for group in matrix.groups] == [True, True, False]
     assert matrix.pareto == (False, False, True)
 
 

@@ -73,7 +73,8 @@ def test_the_last_to_be_fenced_is_elected_however_much_it_has(seed: int) -> None
         # Nobody is eligible after an unclean stop (KIP-966): the last known leader is taken, which counts as unclean.
         assert (elected.leader, elected.clean) == (fenced[-1], clean)
     in_elr = [event.elr for event in incident.of("elr_changed", partition="orders-0")]
-    assert in_elr == [(2,), (2, 3), (2,), (), ()]
+    # Brokers 2 and 3 leave it as they register after their unclean stop, in the order of their starts.
+    assert in_elr in ([(2,), (2, 3), left, (), ()] for left in ((2,), (3,)))
 
 
 @seeds
