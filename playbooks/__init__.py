@@ -7,7 +7,7 @@ session_format, conditions, model, library: session files, conditions, a checked
 parser, model_checking: parse YAML to a playbook, or to a list of all its errors.
 results, recording, engine, timetravel: run a session, record it, replay it, go back to an earlier time.
 diff, export, fuzz, campaign: compare two sessions, turn one into a playbook, random faults, many runs.
-cluster_import: a cluster file of an existing cluster.
+cluster_import, cluster_risks: a cluster file of an existing cluster, and what its placement can stand.
 diagnosis, safety_check, upgrade, shrink, testing: why records were lost, "is it safe?", what an upgrade changes,
 minimal playbooks, pytest.
 

@@ -7,10 +7,11 @@ immediate_controller: a controller that commits at once, for the manually steppe
 rules holds the pure decisions, kraft and zookeeper the two control planes, raft the metadata quorum.
 """
 
-from cluster_model.controller.cluster_parts import ControllerView
+from cluster_model.controller.cluster_parts import ControllerView, assign_replicas
 from cluster_model.controller.committed_state import CommittedPartition
 
 __all__ = [
     "CommittedPartition",
     "ControllerView",
+    "assign_replicas",
 ]

@@ -14,7 +14,7 @@ It knows nothing of Kafka.
 
 from cluster_model.kernel.link import INTO, OUT, LinkCondition
 from cluster_model.kernel.process import ProcessState
-from cluster_model.kernel.rng import RandomStream
+from cluster_model.kernel.rng import RandomStream, RandomStreams
 
 __all__ = [
     "INTO",
@@ -22,4 +22,5 @@ __all__ = [
     "LinkCondition",
     "ProcessState",
     "RandomStream",
+    "RandomStreams",
 ]

@@ -1,13 +1,14 @@
 """Risks of a cluster's placement: what each loss of brokers or racks takes away, and in which order to restart.
 
 placement_risks: computed from the placement; simulated_failures: the same counted in a run; document: the result as
-JSON and as rows of a table.
+JSON and as rows of a table; failure_playbooks: playbooks of typical failures on the cluster.
 """
 
 from playbooks.cluster_risks.document import HEADS, SIMULATED_HEAD, named, risks_json, rows
+from playbooks.cluster_risks.failure_playbooks import failure_playbooks
 from playbooks.cluster_risks.placement_risks import (
-    Failure,
-    FailureKind,
+    BrokerLoss,
+    LossKind,
     PlacedPartition,
     Placement,
     RestartOrder,
@@ -18,13 +19,14 @@ from playbooks.cluster_risks.simulated_failures import SimulatedRisk, session_ti
 __all__ = [
     "HEADS",
     "SIMULATED_HEAD",
-    "Failure",
-    "FailureKind",
+    "BrokerLoss",
+    "LossKind",
     "PlacedPartition",
     "Placement",
     "RestartOrder",
     "Risk",
     "SimulatedRisk",
+    "failure_playbooks",
     "named",
     "risks_json",
     "rows",

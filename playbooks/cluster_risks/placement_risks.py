@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Literal
 
-from cluster_model.controller.cluster_parts import assign_replicas
-from cluster_model.kernel.rng import RandomStreams
+from cluster_model.controller import assign_replicas
+from cluster_model.kernel import RandomStreams
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.spec import OFFSETS, TRANSACTIONS, ClusterSpec
 
-FailureKind = Literal["broker", "rack", "two racks"]
+LossKind = Literal["broker", "rack", "two racks"]
 
 COUNTED_TOPICS: Final = (OFFSETS, TRANSACTIONS)
 """Internal topics, whose leaders are the coordinators of groups and of transactions."""
@@ -33,10 +33,10 @@ class PlacedPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class BrokerLoss:
     """A loss of brokers at once."""
 
-    kind: FailureKind
+    kind: LossKind
     names: tuple[str, ...]
     """The broker's id, or the names of the racks."""
     brokers: frozenset[int]
@@ -52,7 +52,7 @@ class Failure:
 class Risk:
     """The effect of a failure on partitions, by name; a partition is in at most one of the two lists."""
 
-    failure: Failure
+    failure: BrokerLoss
     offline: tuple[str, ...]
     """Without a leader: neither writes nor reads."""
     below_min_isr: tuple[str, ...]
@@ -100,24 +100,24 @@ class Placement:
             if each.rack:
                 self.racks[each.rack] = self.racks.get(each.rack, frozenset()) | {each.id}
 
-    def failures(self) -> Iterator[Failure]:
+    def failures(self) -> Iterator[BrokerLoss]:
         """Yield the loss of every broker, every rack with more than one broker, and every pair of racks."""
         for broker in self.brokers:
-            yield Failure("broker", (str(broker),), frozenset({broker}))
+            yield BrokerLoss("broker", (str(broker),), frozenset({broker}))
         if len(self.racks) < 2:
             return
         for rack, brokers in sorted(self.racks.items()):
-            yield Failure("rack", (rack,), brokers)
+            yield BrokerLoss("rack", (rack,), brokers)
         if len(self.racks) > 2:
             for first, second in combinations(sorted(self.racks), 2):
-                yield Failure("two racks", (first, second), self.racks[first] | self.racks[second])
+                yield BrokerLoss("two racks", (first, second), self.racks[first] | self.racks[second])
 
     def has_quorum_without(self, lost: frozenset[int]) -> bool:
         """Return whether a majority of the controllers remains; those apart from the brokers are not lost with them."""
         voters = self.spec.combined
         return self.spec.mode != "kraft" or not voters or 2 * len(set(voters) - lost) > len(voters)
 
-    def risk(self, failure: Failure) -> Risk:
+    def risk(self, failure: BrokerLoss) -> Risk:
         """Return the effect of a failure."""
         has_quorum = self.has_quorum_without(failure.brokers)
         offline: list[str] = []

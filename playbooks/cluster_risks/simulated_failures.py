@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cluster_model.cluster import Cluster
+from cluster_model.kernel import ProcessState
 from cluster_model.protocol.config_defaults import EffectiveConfig
+from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.spec import ClusterSpec
-from faults.declarations.impact import is_running
-from playbooks.cluster_risks.placement_risks import Failure, Placement, Risk
+from playbooks.cluster_risks.placement_risks import BrokerLoss, Placement, Risk
 
 _SECOND_US: Final = 1_000_000
 _CRASH_US: Final = _SECOND_US
@@ -28,7 +29,7 @@ class SimulatedRisk:
     """Virtual microseconds until every partition that is not offline had a leader, to a quarter second."""
 
 
-def simulate(placement: Placement, failure: Failure, seed: int = 0) -> SimulatedRisk:
+def simulate(placement: Placement, failure: BrokerLoss, seed: int = 0) -> SimulatedRisk:
     """Crash the brokers of a failure in a cluster without clients, and count partitions when elections are done.
 
     Raises:
@@ -48,24 +49,29 @@ def simulate(placement: Placement, failure: Failure, seed: int = 0) -> Simulated
     while cluster.now_us < end_us:
         cluster.run(cluster.now_us + _STEP_US)
         for name, record in cluster.committed.records.items():
-            if not is_running(cluster, record.leader):
+            if not _serves(cluster, record.leader):
                 leaderless[name] = cluster.now_us - _CRASH_US
     risk = _counted(placement, cluster, failure)
     waited = [time for name, time in leaderless.items() if name not in risk.offline]
     return SimulatedRisk(risk, max(waited, default=0))
 
 
-def _counted(placement: Placement, cluster: Cluster, failure: Failure) -> Risk:
+def _counted(placement: Placement, cluster: Cluster, failure: BrokerLoss) -> Risk:
     offline: list[str] = []
     below: list[str] = []
     for partition in placement.partitions:
         record = cluster.committed.records[partition.name]
-        live = [broker for broker in record.isr if is_running(cluster, broker)]
-        if not is_running(cluster, record.leader):
+        live = [broker for broker in record.isr if _serves(cluster, broker)]
+        if not _serves(cluster, record.leader):
             offline.append(partition.name)
         elif len(live) < partition.min_isr <= len(partition.replicas):
             below.append(partition.name)
     return Risk(failure, tuple(offline), tuple(below), placement.has_quorum_without(failure.brokers))
+
+
+def _serves(cluster: Cluster, broker: int) -> bool:
+    """Return whether a broker, or the leader of a partition that may have none, is running."""
+    return broker != NO_LEADER and cluster.state_of(broker) is ProcessState.RUNNING
 
 
 def session_timeout_us(spec: ClusterSpec) -> int:

@@ -46,6 +46,23 @@ def test_a_playbook_that_does_not_pass_afterwards_is_1(typed: Type, here: Path) 
     assert verdict["changes"][0]["revert"] == ["clients.producers.checkout.config.acks=1"]
 
 
+CLUSTER = """floodmark: 1
+fragment: shop
+cluster: {kafka: "3.6", mode: zookeeper, zookeepers: 1, brokers: [{id: 0, rack: a}, {id: 1, rack: b}, {id: 2, rack: b}]}
+topics: [{name: orders, placement: [[0, 1, 2], [0, 2]], config: {min.insync.replicas: 2}}]
+"""
+
+
+@pytest.mark.slow
+def test_a_cluster_file_stands_for_typical_failures_on_it(typed: Type, here: Path) -> None:
+    (here / "shop.yaml").write_text(CLUSTER)
+    found = typed("upgrade", "3.9.1", "3.9.2", "shop.yaml", "--json", "--jobs", "1")
+    assert found.code == 0, found.err
+    names = [each["playbook"] for each in json.loads(found.out)["playbooks"]]
+    faults = ("broker-crash", "broker-paused", "broker-isolated", "controller-crash", "rack-lost", "rolling-restart")
+    assert names == [f"shop-{fault}" for fault in faults]
+
+
 def test_the_documents_of_two_commands_have_the_same_changes(typed: Type) -> None:
     changes = json.loads(typed("profiles", "--diff", "3.6.0", "4.4", "--json").out)
     upgrade = json.loads(typed("upgrade", "3.6.0", "4.4", "--json").out)

@@ -12,7 +12,7 @@ This package does not know clusters, steps or expectations.
 
 from playbooks.parser.document.context import ErrorNotes, PlaybookNames
 from playbooks.parser.document.grid import MAX_CELLS, GridNodes, check_size, from_option
-from playbooks.parser.document.includes import is_fragment, playbooks_under, walk
+from playbooks.parser.document.includes import is_fragment, is_fragment_file, playbooks_under, walk
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, compose
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "field_types",
     "from_option",
     "is_fragment",
+    "is_fragment_file",
     "playbooks_under",
     "walk",
 ]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cluster_model.spec import BrokerSpec, ClusterSpec, TopicSpec
-from playbooks.cluster_risks import Failure, Placement, Risk, risks_json, rows, simulate
+from playbooks.cluster_risks import BrokerLoss, Placement, Risk, risks_json, rows, simulate
 
 
 def spec(*topics: TopicSpec, racks: str = "aabbc", kafka: str = "3.9", mode: str = "kraft") -> ClusterSpec:
@@ -133,6 +133,6 @@ def clusters(draw: st.DrawFn) -> ClusterSpec:
 @given(clusters(), st.randoms(use_true_random=False))
 def test_a_run_counts_what_is_computed(cluster: ClusterSpec, chance: object) -> None:
     placement = Placement(cluster)
-    failures: list[Failure] = list(placement.failures())
+    failures: list[BrokerLoss] = list(placement.failures())
     failure = chance.choice(failures)  # type: ignore[attr-defined]
     assert simulate(placement, failure).risk == placement.risk(failure)

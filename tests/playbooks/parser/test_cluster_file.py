@@ -72,6 +72,13 @@ def test_partitions_begin_with_the_given_leaders(folder: Path, mode: str) -> Non
     assert all(len(record.isr) == len(record.assignment) for record in cluster.committed.records.values())
 
 
+@pytest.mark.parametrize(("own", "zookeepers"), [("", 1), ("mode: zookeeper, ", 1), ("mode: kraft, ", 3)])
+def test_the_control_plane_of_another_mode_is_left_out(folder: Path, own: str, zookeepers: int) -> None:
+    (folder / "shop.yaml").write_text(FILE.replace('kafka: "3.9"', 'kafka: "3.6"\n  mode: zookeeper\n  zookeepers: 1'))
+    text = PLAYBOOK.replace("shop.yaml,", f"shop.yaml, {own}")
+    assert loads(text, str(folder / "p.yaml")).spec.zookeepers == zookeepers
+
+
 def test_a_playbook_written_out_needs_no_cluster_file(folder: Path) -> None:
     playbook = load(folder / "p.yaml")
     text = written_out(playbook.source, playbook.path, playbook.fragments)

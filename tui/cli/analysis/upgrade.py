@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 
 from cluster_model.protocol.releases import RELEASES, unknown_hint
 from cluster_model.util.quantities import counted
+from playbooks.cluster_risks import failure_playbooks
 from playbooks.errors import BAD_INPUT, FAILED, INTERRUPTED, OK, PlaybookError, shown
 from playbooks.library.bundled import names, path_of
 from playbooks.model import Playbook
+from playbooks.parser.document import is_fragment_file
 from playbooks.parser.loader import load
 from playbooks.upgrade import (
     PlaybookDifference,
@@ -71,7 +74,7 @@ def run_upgrade(request: UpgradeRequest) -> int:
 
 def _run(request: UpgradeRequest) -> int:
     try:
-        chosen = [read(text) for text in request.playbooks] + _bundled(request)
+        chosen = [each for text in request.playbooks for each in _playbooks_of(text)] + _bundled(request)
         with ProgressLine(stderr_console()) as progress_line:
             found = assess(
                 chosen,
@@ -93,6 +96,12 @@ def _run(request: UpgradeRequest) -> int:
         print_error("stopped; the result is incomplete")
         return INTERRUPTED
     return FAILED if any(_broken(each) for each in found.playbooks) else OK
+
+
+def _playbooks_of(text: str) -> list[Playbook]:
+    """Return the playbook that was named, or for a cluster file playbooks of typical failures on it."""
+    path = Path(text)
+    return failure_playbooks(path) if path.is_file() and is_fragment_file(path) else [read(text)]
 
 
 def _bundled(request: UpgradeRequest) -> list[Playbook]:

@@ -363,11 +363,15 @@ UPGRADE_HELP = """Show what an upgrade of Kafka fixes and breaks, and compare yo
 A version is a release line such as 3.6, which stands for its last patch, or a patch such as 3.6.0. Without a playbook
 it lists the known issues that the upgrade leaves behind and those that it brings. With playbooks it runs each under
 both versions; where the outcomes differ it looks for the rule, the default or the controller mode that makes the
-difference alone, or for those that make it together.
+difference alone, or for those that make it together. A cluster file (see floodmark cluster import) stands for typical
+failures on that cluster: a crash, a pause and an isolation of the broker that leads the most partitions, a crash of the
+controller, the loss of a rack, and a rolling restart.
 
 Examples:
 
   floodmark upgrade 3.6.0 3.9.2
+
+  floodmark upgrade 3.6.0 4.4 cluster.yaml
 
   floodmark upgrade 3.6.0 4.4 mine.yaml leader-crash
 
@@ -390,7 +394,9 @@ def register_upgrade(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
         playbooks: Annotated[
             list[str] | None,
             typer.Argument(
-                metavar="PLAYBOOK", help="Playbooks: files or bundled names.", autocompletion=known.playbooks
+                metavar="PLAYBOOK|CLUSTER",
+                help="Playbooks: files or bundled names; or cluster files.",
+                autocompletion=known.playbooks,
             ),
         ] = None,
         library: Annotated[
