@@ -209,10 +209,10 @@ class Cluster:
         seed: int,
         *,
         naive: bool = False,
-        whole: Mapping[str, BatchStore] | None = None,
+        full_stores: Mapping[str, BatchStore] | None = None,
         compile_pattern: PatternCompiler = compile_python_pattern,
     ) -> None:
-        """Create a cluster; see :meth:`build` for ``naive`` and ``compile_pattern``, :meth:`twin` for ``whole``."""
+        """Create a cluster; see :meth:`build` for ``naive`` and ``compile_pattern``, :meth:`twin` for the others."""
         self.spec = spec = with_internal_topics(spec)
         self.seed, self.naive, self.compile_pattern = seed, naive, compile_pattern
         self.trace = EventLog()
@@ -222,7 +222,7 @@ class Cluster:
         self.on_control: Callable[[int], None] | None = None
         """Called with a token at the time given to :meth:`call_at`."""
         ids = tuple(broker.id for broker in spec.brokers)
-        parts = build_parts(spec, self.streams, self.trace.emit, dict.fromkeys(ids, 0), whole)
+        parts = build_parts(spec, self.streams, self.trace.emit, dict.fromkeys(ids, 0), full_stores)
         self.profile = parts.profile
         """Rules of the oldest release among the nodes, which all of them follow."""
         self.committed = parts.committed
@@ -294,7 +294,7 @@ class Cluster:
         objects = (self.profile, parts.committed.records, parts.replicas, parts.epoch_branches)
         plane = self.plane
         queries = (plane.broker_epoch, plane.being_deleted, lambda: plane.session_us)
-        return ClusterState(*objects, self.is_up, ids, self._known, *queries)
+        return ClusterState(*objects, self.is_up, ids, self._cached_states, *queries)
 
     def _assign_replicas(self, replicas: Mapping[str, Mapping[int, Replica]]) -> None:
         for name, by_broker in replicas.items():
@@ -323,7 +323,11 @@ class Cluster:
     def twin(self) -> "Cluster":
         """Return a second cluster that can load any keyframe of this one; the two share nothing but this one's logs."""
         twin = Cluster(
-            self.spec, self.seed, naive=self.naive, whole=self.epoch_branches, compile_pattern=self.compile_pattern
+            self.spec,
+            self.seed,
+            naive=self.naive,
+            full_stores=self.epoch_branches,
+            compile_pattern=self.compile_pattern,
         )
         share_metadata_log(twin.plane, self.plane)
         return twin
@@ -432,7 +436,7 @@ class Cluster:
         process = self.network.processes.get(node)
         return process is not None and process.state in (ProcessState.RUNNING, ProcessState.PAUSED)
 
-    def _known(self, broker: int) -> Mapping[str, PartitionState]:
+    def _cached_states(self, broker: int) -> Mapping[str, PartitionState]:
         return self.brokers[broker].states
 
     def state_of(self, node: int) -> ProcessState:

@@ -44,7 +44,7 @@ def _partitions_of_offsets(records: Mapping[str, object]) -> int:
     return low
 
 
-def known(cluster: "Cluster", group: str) -> GroupMetadata | None:
+def group_metadata(cluster: "Cluster", group: str) -> GroupMetadata | None:
     """Return a group's metadata at its coordinator; None while that is down, loading, or does not know the group."""
     broker = coordinator(cluster, group)
     if broker < 0 or not cluster.is_up(broker):
@@ -72,7 +72,7 @@ def count_members(cluster: "Cluster", spec: GroupSpec) -> int:
     modern = known_modern(cluster, spec.name)
     if modern is not None:
         return len(modern.members)
-    found = known(cluster, spec.name)
+    found = group_metadata(cluster, spec.name)
     return 0 if found is None or found.state is GroupState.DEAD else len(found.members)
 
 
@@ -116,10 +116,10 @@ class CommittedOffsets:
         state = (replica.broker, log.log_start, log.leo, *log.extents[-1:])
         if state != self._read:
             found = replay_batches(batches_in(log)).offsets
-            mine = sorted(
+            offsets = sorted(
                 (name, value.offset) for (group, name), (value, _at) in found.items() if group == self._spec.name
             )
-            self._read, self._stored = state, dict(mine)
+            self._read, self._stored = state, dict(offsets)
         return self._stored
 
 
@@ -131,7 +131,7 @@ def state(cluster: "Cluster", spec: GroupSpec) -> str:
     modern = known_modern(cluster, spec.name)
     if modern is not None:
         return str(modern.state.value)
-    found = known(cluster, spec.name)
+    found = group_metadata(cluster, spec.name)
     return GroupState.DEAD.value if found is None else str(found.state.value)
 
 
@@ -140,7 +140,7 @@ def generation(cluster: "Cluster", spec: GroupSpec) -> int:
     modern = known_modern(cluster, spec.name)
     if modern is not None:
         return modern.epoch
-    found = known(cluster, spec.name) if is_coordinated(cluster, spec) else None
+    found = group_metadata(cluster, spec.name) if is_coordinated(cluster, spec) else None
     return -1 if found is None else found.generation
 
 

@@ -105,15 +105,17 @@ class ProduceTracker:
             else (request.payload[_CRC], request.records, request.size)
         )
         attempt = self._retriable.pop((client, partition, mark), None)
-        known = next((first for other, first in self._acked.get(key, ()) if other == mark), -1)
+        acked_at = next((first for other, first in self._acked.get(key, ()) if other == mark), -1)
         count, acks = request.records, request.acks
-        if attempt is None and known < 0:
+        if attempt is None and acked_at < 0:
             first = self._next.get(key, 0)
             self._next[key] = first + count
             attempt = ProduceAttempt(client, partition, first, count, acks, now, request.producer_id, mark)
             self._emit(RecordsSent(now, client, partition, first, count, acks))
         else:
-            attempt = attempt or ProduceAttempt(client, partition, known, count, acks, now, request.producer_id, mark)
+            attempt = attempt or ProduceAttempt(
+                client, partition, acked_at, count, acks, now, request.producer_id, mark
+            )
             self._emit(ProduceRetried(now, client, partition, broker, attempt.first, count))
         if acks:
             self._in_flight[token] = (broker, attempt)
@@ -261,13 +263,13 @@ class ExternalClientSettings:
             return
         self._last[client] = terms
         acks, producer_id, transactional = terms
-        known = self.producers.get(client)
+        earlier = self.producers.get(client)
         inferred = ProducerSettings(acks, producer_id >= 0, 1, IN_FLIGHT, transactional)
-        if known is not None and last is not None:
+        if earlier is not None and last is not None:
             inferred = ProducerSettings(
-                max(acks, known.acks) if ALL in (acks, known.acks) else min(acks, known.acks),
-                inferred.idempotent and known.idempotent, 1, IN_FLIGHT, transactional or known.transactional,
-                known.resends or last[1] != producer_id,
+                max(acks, earlier.acks) if ALL in (acks, earlier.acks) else min(acks, earlier.acks),
+                inferred.idempotent and earlier.idempotent, 1, IN_FLIGHT, transactional or earlier.transactional,
+                earlier.resends or last[1] != producer_id,
             )  # fmt: skip
         self.producers[client] = inferred
 
@@ -306,15 +308,15 @@ def reads(
 
     A response holds whole batches: records before the fetch offset are not counted.
     """
-    known = epoch_branches[data.partition]
+    branches = epoch_branches[data.partition]
     records = readable(data.records, checks=True)
-    for start, end in visible_ranges(known, records, data.aborted):
+    for start, end in visible_ranges(branches, records, data.aborted):
         for index, (first, branch) in enumerate(records.extents):
             low = max(first, start)
             high = min(records.extents[index + 1][0] if index + 1 < len(records.extents) else end, end)
             if low >= high:
                 continue
-            for begin, until, count, appended_us in by_append_time(known.by_id[branch], records, low, high):
+            for begin, until, count, appended_us in by_append_time(branches.by_id[branch], records, low, high):
                 latency_us = now - appended_us
                 yield RecordsRead(
                     now,

@@ -322,12 +322,12 @@ class LinkFaultpoints:
 
     def _between(self, pairs: Iterable[Pair]) -> list[Pair]:
         """Return each connection once; both directions are one connection."""
-        found: dict[Pair, None] = {}
+        severed: dict[Pair, None] = {}
         for source, target in pairs:
             for sender, receiver in self.links(source, target):
-                if (receiver, sender) not in found:
-                    found[sender, receiver] = None
-        return list(found)
+                if (receiver, sender) not in severed:
+                    severed[sender, receiver] = None
+        return list(severed)
 
     def links(self, source: int, target: int) -> list[Pair]:
         """Return the links between two processes; an application may have more than one client."""

@@ -79,11 +79,11 @@ def rows(value: Any) -> Any:
     return value
 
 
-def pack(keyframe: Snapshot, beside: tuple[Any, ...] = ()) -> PackedKeyframe:
+def pack(keyframe: Snapshot, extra: tuple[Any, ...] = ()) -> PackedKeyframe:
     """Serialise a keyframe together with accompanying data."""
     digest, *trace = keyframe.trace
     parts = [columns(part) for part in keyframe._replace(trace=tuple(trace))]
-    return PackedKeyframe(zlib.compress(pickle.dumps((parts, beside), pickle.HIGHEST_PROTOCOL), _LEVEL), digest)
+    return PackedKeyframe(zlib.compress(pickle.dumps((parts, extra), pickle.HIGHEST_PROTOCOL), _LEVEL), digest)
 
 
 def unpack(packed: PackedKeyframe) -> tuple[Snapshot, tuple[Any, ...]]:

@@ -184,7 +184,7 @@ class MemberAssignmentBalancer:
     def __init__(self, sizes: Sequence[int], members: Sequence[int]) -> None:
         """Make it; ``members`` (at least one) are indices of ``sizes``."""
         self._sizes = sizes
-        self._members = sorted(members, key=lambda place: (sizes[place], place))
+        self._members = sorted(members, key=lambda member: (sizes[member], member))
         self._low = sizes[self._members[0]] - 1
         """Level of the low range before this pass."""
         self._low_end = 0
@@ -213,7 +213,7 @@ class MemberAssignmentBalancer:
         self._low_next += 1
         return self._members[self._low_next - 1]
 
-    def most(self) -> int | None:
+    def next_giver(self) -> int | None:
         """Return the next member to give up a partition, None if there is none."""
         if self._high_next < self._high_start:
             if self._high_end <= self._high_start and self._high_start > 0:
@@ -375,10 +375,10 @@ class HeterogeneousAssignment:
                 owned.setdefault(owner, []).append(number)
         moved = False
         while not levels.level:
-            giver = levels.most()
+            giver = levels.next_giver()
             while giver is not None and not owned.get(giver):
                 levels.leave_out()
-                giver = levels.most()
+                giver = levels.next_giver()
             if giver is None:
                 break
             number = owned[giver].pop()

@@ -55,11 +55,11 @@ def _share_topic(partitions: list[TopicPartition], members: list[MemberSubscript
             del free[partition]
         if not keeps_extra:
             below.append((member.id, least - len(owned)))
-    rest = iter(free)
+    free_members = iter(free)
     for name, lacking in below:
         wanted = lacking + (extra > 0)
         extra -= extra > 0
-        shares[name].extend(next(rest) for _ in range(wanted))
+        shares[name].extend(next(free_members) for _ in range(wanted))
 
 
 def homogeneous_by_turns(members: list[MemberSubscription], topics: Topics) -> Shares:
@@ -175,11 +175,11 @@ class PartitionBalancing:
                 if partition.topic in member.topics and self._topics.has(partition) and partition not in self._owners:
                     self._assign(partition, place)
 
-    def _assign(self, partition: TopicPartition, place: int) -> None:
-        self._owners[partition] = place
-        self._sizes[place] += 1
-        if self._sizes[place] >= self._limits[place]:
-            self._open.discard(place)
+    def _assign(self, partition: TopicPartition, member: int) -> None:
+        self._owners[partition] = member
+        self._sizes[member] += 1
+        if self._sizes[member] >= self._limits[member]:
+            self._open.discard(member)
 
     def _revoke(self, partition: TopicPartition) -> None:
         place = self._owners.pop(partition)

@@ -44,13 +44,13 @@ def resolve_claims(
     The newest is that of each partition, or before ``claims_by_partition`` that of the group. Up to KAFKA-12984 each
     claimant of the newest generation keeps a partition (``AbstractStickyAssignor.allSubscriptionsEqual``).
     """
-    known = dict.fromkeys(partitions)
+    distinct = dict.fromkeys(partitions)
     by_id = sorted(members, key=lambda member: member.id)
     least = -1 if rules.claims_by_partition else max((member.generation for member in members), default=-1)
     newest: dict[TopicPartition, list[MemberSubscription]] = {}
     for member in [member for member in by_id if member.generation >= least]:
         for partition in dict.fromkeys(member.owned):
-            if partition not in known:
+            if partition not in distinct:
                 continue
             claimants = newest.get(partition)
             if claimants is None or member.generation > claimants[0].generation:
@@ -79,7 +79,7 @@ def resolve_early_claims(
     Of the claims of one generation the first counts, without a generation the last (``prepopulateCurrentAssignments``).
     Before ``sticky_generations`` no claim had a generation.
     """
-    known = dict.fromkeys(partitions)
+    distinct = dict.fromkeys(partitions)
     claims: dict[TopicPartition, dict[int, str]] = {}
     owned: dict[str, list[TopicPartition]] = {member.id: [] for member in sorted(members, key=lambda each: each.id)}
     for member in sorted(members, key=lambda each: each.id):
@@ -91,7 +91,7 @@ def resolve_early_claims(
     for partition in in_hash_order(list(claims)) if rules.sticky_generations else claims:
         claimants = claims[partition]
         newest, *older = sorted(claimants, reverse=True)
-        if partition in known:
+        if partition in distinct:
             owned[claimants[newest]].append(partition)
         if older:
             previous[partition] = (older[0], claimants[older[0]])
@@ -127,14 +127,14 @@ def round_robin_candidates(
     """
     left = {member: list(share) for member, share in owned.items()}
     had_another = in_hash_order(list(previous))
-    found: dict[TopicPartition, None] = {}
+    candidates: dict[TopicPartition, None] = {}
     while any(left.values()):
         _size, member = max((len(share), member) for member, share in left.items())
         chosen = next((partition for partition in had_another if partition in left[member]), left[member][0])
         left[member].remove(chosen)
-        found[chosen] = None
-    found.update(dict.fromkeys(in_hash_order(partitions)))
-    return list(found)
+        candidates[chosen] = None
+    candidates.update(dict.fromkeys(in_hash_order(partitions)))
+    return list(candidates)
 
 
 # Partition movements between members in one balancing (``AbstractStickyAssignor.PartitionMovements``).
@@ -386,19 +386,19 @@ class EarlyConstrainedAssignment:
                 raise AssignmentError
             self._give(partition, self._full.pop(0))
 
-    def _keep(self, most: int) -> list[str]:
-        """Keep owned partitions up to ``most``; return the members below the least."""
+    def _keep(self, limit: int) -> list[str]:
+        """Keep owned partitions up to ``limit``; return the members below the least."""
         under = []
         for member, owned in self._claims.owned.items():
-            self.shares[member] = owned[:most]
-            self._revoked.update(dict.fromkeys(owned[most:]))
+            self.shares[member] = owned[:limit]
+            self._revoked.update(dict.fromkeys(owned[limit:]))
             size = len(self.shares[member])
             if len(owned) < self._least:
                 under.append(member)
             else:
                 if size == self._least:
                     self._full.append(member)
-                if size == most:
+                if size == limit:
                     self._over.append(member)
         return under
 
@@ -590,13 +590,13 @@ class GeneralAssignment:
 def _previous(members: Sequence[MemberSubscription]) -> Previous:
     """Return the newest claim on each partition by generations older than the newest of the group."""
     newest = max(member.generation for member in members)
-    found: Previous = {}
+    latest: Previous = {}
     for member in sorted(members, key=lambda member: member.id):
         if member.generation < newest:
             for partition in member.owned:
-                if partition not in found or found[partition][0] < member.generation:
-                    found[partition] = (member.generation, member.id)
-    return found
+                if partition not in latest or latest[partition][0] < member.generation:
+                    latest[partition] = (member.generation, member.id)
+    return latest
 
 
 class _Outcome(NamedTuple):

@@ -89,8 +89,8 @@ class ControlPlaneClient(Protocol):
         """Restore the state returned by :meth:`save`."""
 
 
-def is_older(state: PartitionState, known: PartitionState) -> bool:
+def is_older(state: PartitionState, cached: PartitionState) -> bool:
     """Whether a partition state is older than the known one; states of different topic ids are ordered by id."""
-    if state.topic_id and known.topic_id and state.topic_id != known.topic_id:
-        return state.topic_id < known.topic_id
-    return (state.leader_epoch, state.partition_epoch) < (known.leader_epoch, known.partition_epoch)
+    if state.topic_id and cached.topic_id and state.topic_id != cached.topic_id:
+        return state.topic_id < cached.topic_id
+    return (state.leader_epoch, state.partition_epoch) < (cached.leader_epoch, cached.partition_epoch)

@@ -295,9 +295,9 @@ class CoordinatorHost:
         if hosted_coordinator is not None:
             hosted_coordinator.resigned(partition)
 
-    def appended(self, place: int, token: int, error: KafkaError, base: int) -> None:
+    def appended(self, slot: int, token: int, error: KafkaError, base: int) -> None:
         """Notify a coordinator of the result of a delayed append."""
-        self._all[place].appended(token, error, -1 if error else base)
+        self._all[slot].appended(token, error, -1 if error else base)
 
     def deleted(self, partition: str) -> None:
         """Notify all coordinators that the metadata cache lists a partition no longer."""

@@ -37,7 +37,7 @@ class _DelayedDelete(NamedTuple):
 class DelayedDeletions:
     """Delayed DeleteRecords requests of one broker."""
 
-    __slots__ = ("_known", "_metadata", "_port", "_replicas", "_timer", "_touched", "waiting")
+    __slots__ = ("_known_partitions", "_metadata", "_port", "_replicas", "_timer", "_touched", "waiting")
 
     def __init__(
         self,
@@ -45,10 +45,10 @@ class DelayedDeletions:
         replicas: dict[str, Replica],
         metadata: BrokerMetadata,
         touched: dict[str, None],
-        known: Container[str] = (),
+        known_partitions: Container[str] = (),
     ) -> None:
-        """Keep shared tables: ``touched`` collects changed partitions, ``known`` are those of the metadata cache."""
-        self._known = known
+        """Keep shared tables: ``touched`` collects changed partitions; the metadata cache has ``known_partitions``."""
+        self._known_partitions = known_partitions
         self.waiting: dict[str, list[_DelayedDelete]] = {}
         """Partition → delayed requests."""
         self._port = port
@@ -62,7 +62,9 @@ class DelayedDeletions:
         partition, now = request.partition, self._port.now
         replica = self._replicas.get(partition)
         if replica is None:
-            self._answer(source, request.correlation_id, partition, missing_replica_error(partition, self._known), -1)
+            self._answer(
+                source, request.correlation_id, partition, missing_replica_error(partition, self._known_partitions), -1
+            )
             return
         self._touched[partition] = None
         offset = replica.hw if request.offset == -1 else request.offset

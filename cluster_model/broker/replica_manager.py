@@ -235,13 +235,13 @@ class ReplicaManager:
 
         A recreated topic is distinguished from its predecessor only where there are topic ids; 0 is an unknown id.
         """
-        found: list[str] = []
+        stray_partitions: list[str] = []
         for partition, replica in self._replicas.items():
             topic_id = assigned.get(partition)
             is_other_topic = self._profile.topic_ids and topic_id not in (0, replica.topic_id)
             if topic_id is None or is_other_topic:
-                found.append(partition)
-        return found
+                stray_partitions.append(partition)
+        return stray_partitions
 
     def delete_strays(self, assigned: Mapping[str, int]) -> None:
         """Delete the logs that :meth:`strays` returns, at the start of the broker."""

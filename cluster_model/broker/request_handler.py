@@ -78,11 +78,11 @@ class LeaderHints:
         hint = self._of(partition) if self.given and error is KafkaError.NOT_LEADER_OR_FOLLOWER else None
         return ProduceResponse(correlation_id, partition, error, -1, -1, -1, -1, hint)
 
-    def on_fetch(self, found: list[FetchData]) -> list[FetchData]:
+    def on_fetch(self, fetched: list[FetchData]) -> list[FetchData]:
         """Add leader hints to the errors of a consumer's fetch response."""
-        if not self.given or not any(data.error for data in found):
-            return found
-        return [data._replace(current=self._of(data.partition)) if data.error in _FETCH else data for data in found]
+        if not self.given or not any(data.error for data in fetched):
+            return fetched
+        return [data._replace(current=self._of(data.partition)) if data.error in _FETCH else data for data in fetched]
 
 
 # Size limits of a fetch: ``fetch.min.bytes`` and ``fetch.max.bytes``, a follower's from its broker's config.
@@ -93,9 +93,9 @@ class LeaderHints:
 # others come first next time.
 
 
-def enough(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> bool:
+def enough(request: FetchRequest, replicas: Mapping[str, Replica], fetched: list[FetchData]) -> bool:
     """Whether there are at least as many bytes as the fetch waits for."""
-    return sum(_size(replicas, data) for data in found) >= request.min_bytes
+    return sum(_size(replicas, data) for data in fetched) >= request.min_bytes
 
 
 def fits(request: FetchRequest, places: int) -> bool:
@@ -104,28 +104,28 @@ def fits(request: FetchRequest, places: int) -> bool:
     return most <= 0 or places * request.max_bytes <= most
 
 
-def bounded(request: FetchRequest, most: int) -> FetchRequest:
+def bounded(request: FetchRequest, max_bytes: int) -> FetchRequest:
     """Limit the requested bytes to the broker's maximum, and the minimum bytes to the result (KIP-541).
 
-    ``most`` 0: the broker has no limit.
+    ``max_bytes`` 0: the broker has no limit.
     """
-    if most <= 0:
+    if max_bytes <= 0:
         return request
     requested = request.response_max_bytes
-    bound = min(requested, most) if requested > 0 else most
+    bound = min(requested, max_bytes) if requested > 0 else max_bytes
     if bound == requested and request.min_bytes <= bound:
         return request
     return request._replace(response_max_bytes=bound, min_bytes=min(request.min_bytes, bound))
 
 
 def limit_to_response_size(
-    request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]
+    request: FetchRequest, replicas: Mapping[str, Replica], fetched: list[FetchData]
 ) -> list[FetchData]:
     """Return the data with no more records than one response may have."""
     remaining = request.response_max_bytes
     first = True
     limited: list[FetchData] = []
-    for data in found:
+    for data in fetched:
         kept = data
         if data.records.extents:
             if _size(replicas, data) > remaining:
@@ -137,9 +137,9 @@ def limit_to_response_size(
     return limited
 
 
-def _shorter(replica: Replica, records: Slice, most: int, *, at_least_one: bool) -> Slice:
-    shorter = with_corruption(replica.log.read(records.start, records.end, max(most, 1)), records.damages)
-    if at_least_one or slice_bytes(replica.log.epoch_branches, shorter) <= most:
+def _shorter(replica: Replica, records: Slice, max_bytes: int, *, at_least_one: bool) -> Slice:
+    shorter = with_corruption(replica.log.read(records.start, records.end, max(max_bytes, 1)), records.damages)
+    if at_least_one or slice_bytes(replica.log.epoch_branches, shorter) <= max_bytes:
         return shorter
     return Slice(records.start, records.start, ())
 
@@ -214,8 +214,8 @@ class RequestHandler:
     """Handler of requests to one broker; delayed ones go to the purgatory."""
 
     __slots__ = (
-        "_cache", "_fetch_max_bytes", "_hints", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle",
-        "_throttle", "_touched", "connections", "gate",
+        "_cache", "_fetch_max_bytes", "_hints", "_known_partitions", "_port", "_profile", "_purgatory", "_replicas",
+        "_settle", "_throttle", "_touched", "connections", "gate",
     )  # fmt: skip
 
     def __init__(
@@ -228,19 +228,19 @@ class RequestHandler:
         touched: dict[str, None],
         cache: SessionCache,
         throttle: ReplicationQuota,
-        known: Mapping[str, PartitionState],
+        known_partitions: Mapping[str, PartitionState],
         connections: MutedConnections,
         fetch_max_bytes: int = 0,
     ) -> None:
-        """Keep the broker's parts; ``touched`` collects changed partitions, ``known``: see :func:`serve_fetch`."""
+        """Keep the broker's parts; ``touched`` collects changed partitions; for the others see :func:`serve_fetch`."""
         self._fetch_max_bytes = fetch_max_bytes
         self.gate: Callable[[int, str, ProduceRequest], bool] | None = None
         """Holds back a transaction's first write for verification (KIP-890); it is produced again afterwards."""
         self.connections = connections
         """Connections whose next request waits for the response to one of these requests."""
-        self._known: Container[str] = () if profile.unknown_without_replica else known
+        self._known_partitions: Container[str] = () if profile.unknown_without_replica else known_partitions
         """Partitions of which a broker without a replica says that it is not the leader; none until KAFKA-6796."""
-        self._hints = LeaderHints(profile, replicas, known)
+        self._hints = LeaderHints(profile, replicas, known_partitions)
         self._cache = cache
         self._throttle = throttle
         self._port = port
@@ -257,7 +257,9 @@ class RequestHandler:
         leadership = None if replica is None else replica.leadership
         if replica is None or leadership is None:
             error = (
-                missing_replica_error(partition, self._known) if replica is None else KafkaError.NOT_LEADER_OR_FOLLOWER
+                missing_replica_error(partition, self._known_partitions)
+                if replica is None
+                else KafkaError.NOT_LEADER_OR_FOLLOWER
             )
             self._port.send(source, self._hints.refusal(request.correlation_id, partition, error))
             return
@@ -307,17 +309,17 @@ class RequestHandler:
             deadline = self._port.clock.now + request.max_wait_us
             self._purgatory.delay_fetch(DelayedFetch(source, request, deadline))
 
-    def _satisfies(self, request: FetchRequest, found: list[FetchData]) -> bool:
+    def _satisfies(self, request: FetchRequest, fetched: list[FetchData]) -> bool:
         """Whether a consumer's fetch completes at once: by enough bytes, or by other news such as an error."""
         if request.min_bytes == 1:
-            return any(map(has_news, found))
-        has_other_news = any(has_news(data) and not data.records.extents for data in found)
-        return has_other_news or enough(request, self._replicas, found)
+            return any(map(has_news, fetched))
+        has_other_news = any(has_news(data) and not data.records.extents for data in fetched)
+        return has_other_news or enough(request, self._replicas, fetched)
 
-    def _respond_to_consumer(self, source: int, request: FetchRequest, found: list[FetchData]) -> None:
-        if not fits(request, len(found)):
-            found = limit_to_response_size(request, self._replicas, found)
-        self._respond(source, request, self._hints.on_fetch(found), len(found))
+    def _respond_to_consumer(self, source: int, request: FetchRequest, fetched: list[FetchData]) -> None:
+        if not fits(request, len(fetched)):
+            fetched = limit_to_response_size(request, self._replicas, fetched)
+        self._respond(source, request, self._hints.on_fetch(fetched), len(fetched))
 
     def _send(self, source: int, request: FetchRequest, response: FetchResponse) -> None:
         """Send a response on the connection of the fetch: each of a follower's fetchers has its own."""
@@ -329,14 +331,14 @@ class RequestHandler:
                 request.correlation_id, response, idle=is_empty
             )
 
-    def _respond(self, source: int, request: FetchRequest, found: list[FetchData], size: int) -> None:
+    def _respond(self, source: int, request: FetchRequest, fetched: list[FetchData], size: int) -> None:
         """Send a response; for a full fetch of ``size`` partitions it names a new session if the cache has room."""
         session_id = request.session_id
         if request.session_epoch == FULL:
             if self._cache.full:
                 self._purgatory.sessions.wake()
             session_id = self._cache.create(self._port.clock.now, request, size, self._port.incarnation)
-        self._send(source, request, FetchResponse(request.correlation_id, tuple(found), 0, session_id))
+        self._send(source, request, FetchResponse(request.correlation_id, tuple(fetched), 0, session_id))
 
     def _fetch_as_follower(self, request: FetchRequest) -> None:
         """Handle a follower's fetch; idle partitions of its session need no response."""
@@ -360,7 +362,7 @@ class RequestHandler:
             return
         slots = list(dirty)
         old_hws: list[int] = []
-        found: list[FetchData | None] = []
+        fetched: list[FetchData | None] = []
         at_once = request.max_wait_us <= 0
         changed: list[Replica] = []
         waited_for = self._purgatory.deletions.waiting
@@ -372,34 +374,34 @@ class RequestHandler:
             old_hw = -1 if replica is None else replica.hw
             old_hws.append(old_hw)
             if replica is not None and count_if_caught_up(replica, request, requested, now):
-                found.append(None)
+                fetched.append(None)
             else:
-                data = serve_fetch(replica, request, requested, now, self._known, book=True)
+                data = serve_fetch(replica, request, requested, now, self._known_partitions, book=True)
                 if self._throttle.active:
                     data = self._throttled_data(request, requested, data)
                 if has_news(data) and (request.min_bytes <= 1 or not data.records.extents):
                     at_once = True
-                found.append(data)
+                fetched.append(data)
             if replica is not None and (
                 replica.hw != old_hw or replica.unsettled or self._profile.hw_push or partition in waited_for
             ):
                 changed.append(replica)
         session.arrive(now)
         if request.min_bytes > 1 and not at_once:
-            at_once = enough(request, self._replicas, [data for data in found if data is not None])
+            at_once = enough(request, self._replicas, [data for data in fetched if data is not None])
         if at_once:
-            self._answer(session, request, slots, self._completed(session, slots, old_hws, found))
+            self._answer(session, request, slots, self._completed(session, slots, old_hws, fetched))
         else:
             session.wait(request)
         for replica in changed:
             self._settle(replica)
 
     def _completed(
-        self, session: FetchSession, slots: list[int], old_hws: list[int], found: list[FetchData | None]
+        self, session: FetchSession, slots: list[int], old_hws: list[int], fetched: list[FetchData | None]
     ) -> list[FetchData]:
         """Return responses for all slots, including those that were counted without one."""
         answers: list[FetchData] = []
-        for slot, old_hw, data in zip(slots, old_hws, found, strict=True):
+        for slot, old_hw, data in zip(slots, old_hws, fetched, strict=True):
             requested = session.partitions[slot]
             answers.append(data or caught_up_answer(self._replicas[requested.partition], requested, old_hw))
         return answers
@@ -451,26 +453,26 @@ class RequestHandler:
     def _throttled(self, replica: Replica) -> bool:
         return self._throttle.applies_to(replica.partition, replica.topic.leader_throttled, replica.broker)
 
-    def _answer(self, session: FetchSession, request: FetchRequest, slots: list[int], found: list[FetchData]) -> None:
+    def _answer(self, session: FetchSession, request: FetchRequest, slots: list[int], fetched: list[FetchData]) -> None:
         """Send a follower its response, and mark partitions without news as idle."""
         follower = session.source[0]
-        if not fits(request, len(found)):
-            found = limit_to_response_size(request, self._replicas, found)
-        self._respond(follower, request, found, len(session.partitions))
+        if not fits(request, len(fetched)):
+            fetched = limit_to_response_size(request, self._replicas, fetched)
+        self._respond(follower, request, fetched, len(session.partitions))
         if self._profile.hw_push or self._throttle.active:
-            self._note_sent(follower, found)
-        for slot, data in zip(slots, found, strict=True):
+            self._note_sent(follower, fetched)
+        for slot, data in zip(slots, fetched, strict=True):
             if not data.records.extents and not has_news(data):
                 replica = self._replicas[data.partition]
                 if data.hw == replica.hw and replica.leadership is not None:
                     self._touched[data.partition] = None
                     replica.leadership.rest(follower, session, slot)
-            elif len(found) > 1 and data.records.extents:
+            elif len(fetched) > 1 and data.records.extents:
                 session.put_last(slot)
 
-    def _note_sent(self, follower: int, found: list[FetchData]) -> None:
+    def _note_sent(self, follower: int, fetched: list[FetchData]) -> None:
         """Remember which HW was sent to a follower, and count its records against the quota."""
-        for data in found:
+        for data in fetched:
             replica = self._replicas.get(data.partition)
             remote = None if replica is None or replica.leadership is None else replica.leadership.remotes.get(follower)
             if replica is None or remote is None:
@@ -532,7 +534,9 @@ class RequestHandler:
         """Return the data for a consumer's fetch now."""
         now = self._port.clock.now
         return [
-            serve_fetch(self._replicas.get(requested.partition), request, requested, now, self._known, book=False)
+            serve_fetch(
+                self._replicas.get(requested.partition), request, requested, now, self._known_partitions, book=False
+            )
             for requested in request.partitions
         ]
 
@@ -550,14 +554,14 @@ class RequestHandler:
     def _delayed_data(self, session: FetchSession, request: FetchRequest) -> list[FetchData]:
         """Return the data for a delayed follower fetch, in the order of the session's slots."""
         now = self._port.clock.now
-        found: list[FetchData] = []
+        fetched: list[FetchData] = []
         for slot in session.dirty:
             requested = session.partitions[slot]
             data = serve_fetch(
-                self._replicas.get(requested.partition), request, requested, now, self._known, book=False
+                self._replicas.get(requested.partition), request, requested, now, self._known_partitions, book=False
             )
-            found.append(self._throttled_data(request, requested, data) if self._throttle.active else data)
-        return found
+            fetched.append(self._throttled_data(request, requested, data) if self._throttle.active else data)
+        return fetched
 
     def on_fetch_wait(self, follower: int, fetcher: int, serial: int) -> None:
         """Handle the timer of a follower's delayed fetch, which may have reached its maximum wait."""
@@ -569,7 +573,7 @@ class RequestHandler:
         """Complete the delayed requests of a replica that stops leading and following, and may be deleted."""
         partition = replica.partition
         gone = partition not in self._replicas
-        error = missing_replica_error(partition, self._known) if gone else KafkaError.NOT_LEADER_OR_FOLLOWER
+        error = missing_replica_error(partition, self._known_partitions) if gone else KafkaError.NOT_LEADER_OR_FOLLOWER
         done, replica.done = replica.done, []
         for token, _error in done:
             self._answer_produce(token, error)
@@ -615,7 +619,12 @@ class RequestHandler:
         """Handle OffsetsForLeaderEpoch."""
         answers = tuple(
             epoch_end(
-                self._replicas.get(partition), partition, epoch, current, self._known, finds_epoch=request.finds_epoch
+                self._replicas.get(partition),
+                partition,
+                epoch,
+                current,
+                self._known_partitions,
+                finds_epoch=request.finds_epoch,
             )
             for partition, epoch, current in request.partitions
         )
@@ -630,7 +639,7 @@ class RequestHandler:
         """Handle ListOffsets: an offset by timestamp, the earliest or the latest."""
         replica = self._replicas.get(request.partition)
         if replica is None:
-            error = missing_replica_error(request.partition, self._known)
+            error = missing_replica_error(request.partition, self._known_partitions)
         else:
             error = check_epoch(replica, request.current_leader_epoch)
         response = list_offsets_response(replica, error, request, self._port.clock.now)

@@ -21,7 +21,7 @@ class TopicConfigs:
     """Configuration of all topics; a topic without overrides has the broker's configuration."""
 
     __slots__ = (
-        "_broker", "_known", "_overrides_lost", "_profile", "_static", "_topics", "_undeleted", "_units_lost",
+        "_broker", "_configs", "_overrides_lost", "_profile", "_static", "_topics", "_undeleted", "_units_lost",
         "_writeback_us",
     )  # fmt: skip
 
@@ -33,7 +33,7 @@ class TopicConfigs:
         """Dynamic broker configs (KIP-226)."""
         self._topics: dict[str, dict[str, ConfigValue]] = {}
         self._writeback_us = writeback_us
-        self._known: dict[str, TopicConfig] = {}
+        self._configs: dict[str, TopicConfig] = {}
         """Cached results of :meth:`of`."""
         self._undeleted: dict[str, ConfigValue] = {}
         """Deleted dynamic configurations that the logs still have (KAFKA-10268)."""
@@ -44,13 +44,13 @@ class TopicConfigs:
 
     def of(self, topic: str) -> TopicConfig:
         """Return the effective configuration of a topic."""
-        known = self._known.get(topic)
-        if known is None:
+        cached = self._configs.get(topic)
+        if cached is None:
             overrides = {} if self._overrides_lost.get(topic) else self._topics.get(topic, {})
             config = TopicConfig.of(self._profile, self._defaults(), overrides)
-            known = replace(config, log=replace(config.log, writeback_us=self._writeback_us))
-            self._known[topic] = known
-        return known
+            cached = replace(config, log=replace(config.log, writeback_us=self._writeback_us))
+            self._configs[topic] = cached
+        return cached
 
     def _defaults(self) -> Overrides:
         """Return the broker configuration that topics without overrides have (``LogManager.currentDefaultConfig``).
@@ -71,7 +71,7 @@ class TopicConfigs:
         self._undeleted = {}
         self._overrides_lost = {}
         self._units_lost = self._units_lost and self._profile.kraft and not LOG_CONFIGS.isdisjoint(self._broker)
-        self._known.clear()
+        self._configs.clear()
         return before and not self._units_lost
 
     def knows(self, topic: str) -> bool:
@@ -106,7 +106,7 @@ class TopicConfigs:
         TopicConfig.of(self._profile, self.broker, overrides)
         self._topics[topic] = dict(overrides)
         self._overrides_lost.pop(topic, None)
-        self._known.pop(topic, None)
+        self._configs.pop(topic, None)
 
     def reconfigure(self, overrides: Overrides) -> None:
         """Replace the dynamic broker configs.
@@ -125,13 +125,13 @@ class TopicConfigs:
             deleted = {name: value for name, value in self._broker.items() if name not in overrides}
             self._undeleted.update((name, value) for name, value in deleted.items() if name in UNIT_DEFAULTS)
         self._broker = dict(overrides)
-        self._known.clear()
+        self._configs.clear()
 
     def forget(self, topic: str) -> None:
         """Forget a deleted topic."""
         self._topics.pop(topic, None)
         self._overrides_lost.pop(topic, None)
-        self._known.pop(topic, None)
+        self._configs.pop(topic, None)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
@@ -148,7 +148,7 @@ class TopicConfigs:
         self._undeleted = dict(undeleted)
         self._broker = dict(broker)
         self._topics = {topic: dict(overrides) for topic, overrides in topics}
-        self._known.clear()
+        self._configs.clear()
 
 
 def format_configs(overrides: Overrides) -> str:

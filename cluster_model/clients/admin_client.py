@@ -256,7 +256,7 @@ def finder_of(request: Request) -> FindCoordinatorRequest | None:
     return None if finder is None else finder(request)
 
 
-def target_of(request: Request, known: MetadataResponse) -> int:
+def target_of(request: Request, metadata: MetadataResponse) -> int:
     """Return the target of a request by metadata, NO_LEADER if unknown.
 
     It does not apply to requests to coordinators, or to any broker.
@@ -264,8 +264,8 @@ def target_of(request: Request, known: MetadataResponse) -> int:
     partition = route_of(request).partition
     if partition is not None:
         wanted = partition(request)
-        return next((state.leader for state in known.partitions if state.partition == wanted), NO_LEADER)
-    return request.broker if isinstance(request, BrokerCall) else known.controller
+        return next((state.leader for state in metadata.partitions if state.partition == wanted), NO_LEADER)
+    return request.broker if isinstance(request, BrokerCall) else metadata.controller
 
 
 def message_of(request: Any, correlation_id: int) -> Any:
@@ -342,7 +342,7 @@ class AdminClient:
     """The admin client process; each request has a token, with which :attr:`on_answer` receives its final answer."""
 
     __slots__ = (
-        "_brokers", "_calls", "_config", "_correlation", "_known", "_metadata_due_at", "_metadata_request", "_port",
+        "_brokers", "_calls", "_config", "_correlation", "_metadata", "_metadata_due_at", "_metadata_request", "_port",
         "_stream", "_timer", "on_answer",
     )  # fmt: skip
 
@@ -357,7 +357,7 @@ class AdminClient:
         self._calls: dict[int, _Call] = {}
         """Token → call, oldest first."""
         self._correlation = 0
-        self._known: MetadataResponse | None = None
+        self._metadata: MetadataResponse | None = None
         self._metadata_request: tuple[int, int, int] | None = None
         """(broker, correlation, sent at) of the metadata request in flight."""
         self._metadata_due_at = 0
@@ -375,7 +375,7 @@ class AdminClient:
         now = self._port.now
         self._calls[token] = _Call(request, now + self._config.api_timeout_us, now)
         if isinstance(request, DescribeMetadata):
-            self._known = None
+            self._metadata = None
         self._timer.arm(now)
 
     def receive(self, source: int, message: Message | AdminResponse | GroupResponse) -> None:
@@ -435,18 +435,18 @@ class AdminClient:
             sent = broker in self._port.open
             self._port.abandon(broker)
             self._fail(broker, sent=sent)
-        known = self._known
+        known = self._metadata
         for token, call in tuple(self._calls.items()):
             self._advance(token, call, now, known)
         if any(call.target == NO_LEADER for call in self._calls.values()):
             self._maybe_request_metadata(now)
         self._rearm(now)
 
-    def _advance(self, token: int, call: _Call, now: int, known: MetadataResponse | None) -> None:
+    def _advance(self, token: int, call: _Call, now: int, metadata: MetadataResponse | None) -> None:
         if call.deadline <= now:
             self._end(token, route_of(call.request).timed_out(call.request))
-        elif call.target == NO_LEADER and call.ready_at <= now and known is not None:
-            self._try(token, call, now, known)
+        elif call.target == NO_LEADER and call.ready_at <= now and metadata is not None:
+            self._try(token, call, now, metadata)
 
     def _overdue(self, now: int) -> list[int]:
         """Return brokers whose requests timed out, whose connections are to be closed."""
@@ -458,22 +458,22 @@ class AdminClient:
             late.append(metadata_request[0])
         return list(dict.fromkeys(late))
 
-    def _try(self, token: int, call: _Call, now: int, known: MetadataResponse) -> None:
+    def _try(self, token: int, call: _Call, now: int, metadata: MetadataResponse) -> None:
         request = call.request
         if isinstance(request, DescribeMetadata):
-            self._end(token, known)
+            self._end(token, metadata)
             return
         finder = finder_of(request)
         if isinstance(request, FindCoordinatorRequest):
             target = self._least_loaded()
         elif finder is None:
-            target = target_of(request, known)
+            target = target_of(request, metadata)
         elif call.coordinator == NO_LEADER:
             target, request = self._least_loaded(), finder
         else:
             target = call.coordinator
         if target == NO_LEADER:
-            self._known = None
+            self._metadata = None
             self._metadata_due_at = max(self._metadata_due_at, now + self._config.backoff_us)
             return
         self._correlation += 1
@@ -507,20 +507,20 @@ class AdminClient:
             return
         ready_at = now + self._config.backoff_us
         self._calls[token] = call._replace(target=NO_LEADER, ready_at=ready_at, coordinator=coordinator, tries=tries)
-        self._known = None
+        self._metadata = None
         self._metadata_due_at = max(self._metadata_due_at, now + self._config.backoff_us)
 
     def _end(self, token: int, answer: Answer) -> None:
         del self._calls[token]
         if not self._calls:
-            self._known = self._metadata_request = None
+            self._metadata = self._metadata_request = None
             self._port.close()
         self.on_answer(token, answer)
 
     # -- metadata ---------------------------------------------------------------------------------------------------
 
     def _maybe_request_metadata(self, now: int) -> None:
-        if self._known is None and self._metadata_request is None and self._metadata_due_at <= now:
+        if self._metadata is None and self._metadata_request is None and self._metadata_due_at <= now:
             self._request_metadata(now)
 
     def _request_metadata(self, now: int) -> None:
@@ -540,7 +540,7 @@ class AdminClient:
             return
         self._metadata_request = None
         if response.brokers:
-            self._known = response
+            self._metadata = response
         else:
             self._metadata_failed()
         self._send_ready()
@@ -562,7 +562,7 @@ class AdminClient:
                 times.append(call.ready_at)
         if self._metadata_request is not None:
             times.append(self._metadata_request[2] + self._config.request_timeout_us)
-        elif self._known is None and self._metadata_due_at > now:
+        elif self._metadata is None and self._metadata_due_at > now:
             times.append(self._metadata_due_at)
         if self._calls:
             self._timer.arm(max(now, min(times)))
@@ -570,14 +570,14 @@ class AdminClient:
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
         return (
-            tuple(self._calls.items()), self._correlation, self._known, self._metadata_request, self._metadata_due_at,
-            self._port.save(), self._timer.save(),
+            tuple(self._calls.items()), self._correlation, self._metadata, self._metadata_request,
+            self._metadata_due_at, self._port.save(), self._timer.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
-            calls, self._correlation, self._known, self._metadata_request, self._metadata_due_at, port, timer,
+            calls, self._correlation, self._metadata, self._metadata_request, self._metadata_due_at, port, timer,
         ) = saved  # fmt: skip
         self._calls = dict(calls)
         self._port.load(port)

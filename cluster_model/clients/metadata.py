@@ -51,12 +51,12 @@ class StaleMetadataResponses:
             self.record(answer, now)
         if not self._answers:
             return answer
-        known = self._answers
+        answers = self._answers
         if all(self._delays.values()):
             since = now - sum(self._delays.values())
-            while len(known) > 1 and known[1][0] <= since:
-                known.pop(0)
-        return known[0][1]._replace(correlation_id=answer.correlation_id)
+            while len(answers) > 1 and answers[1][0] <= since:
+                answers.pop(0)
+        return answers[0][1]._replace(correlation_id=answer.correlation_id)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
@@ -158,14 +158,14 @@ class Metadata:
 
     def learn(self, partition: str, current: tuple[int, int] | None) -> bool:
         """Take (leader, epoch) of a partition from a response; return whether it is now in the cache (KIP-951)."""
-        known = self.states.get(partition)
-        if current is None or known is None:
+        cached = self.states.get(partition)
+        if current is None or cached is None:
             return False
         leader, epoch = current
-        if epoch > known.leader_epoch:
-            self.states[partition] = known._replace(leader=leader, leader_epoch=epoch)
+        if epoch > cached.leader_epoch:
+            self.states[partition] = cached._replace(leader=leader, leader_epoch=epoch)
             self.version += 1
-        return epoch >= known.leader_epoch
+        return epoch >= cached.leader_epoch
 
     def refresh(self) -> None:
         """Request new metadata after the backoff."""
@@ -243,21 +243,21 @@ class Metadata:
         self.states = {}
         by_id = not self._client.misses_recreated_topics
         for state in states:
-            known = before.get(state.partition)
-            if known is None and state.leader_epoch < self._deleted.get(state.partition, -1):
+            cached = before.get(state.partition)
+            if cached is None and state.leader_epoch < self._deleted.get(state.partition, -1):
                 continue
-            newer = known is None or state.leader_epoch >= known.leader_epoch
-            newer = newer or (by_id and known is not None and state.topic_id != known.topic_id)
-            self.states[state.partition] = state if newer or known is None else known
+            newer = cached is None or state.leader_epoch >= cached.leader_epoch
+            newer = newer or (by_id and cached is not None and state.topic_id != cached.topic_id)
+            self.states[state.partition] = state if newer or cached is None else cached
         if self._client.keeps_deleted_epochs:
             self._remember_deleted(before, {state.partition for state in states})
 
-    def _remember_deleted(self, before: dict[str, PartitionState], found: set[str]) -> None:
+    def _remember_deleted(self, before: dict[str, PartitionState], received: set[str]) -> None:
         """Remember the leader epochs of partitions that are missing in a response (``lastSeenLeaderEpochs``)."""
         for partition in self.states:
             self._deleted.pop(partition, None)
         for partition, state in before.items():
-            if partition not in found:
+            if partition not in received:
                 self._deleted[partition] = state.leader_epoch
 
     def disconnected(self, broker: int) -> None:

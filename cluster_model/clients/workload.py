@@ -67,7 +67,7 @@ def _reached(stretch: RateSegment, work: int) -> int:
 class RateCurve:
     """A rate profile as a stateless function of time: records made by a time, and time of a record."""
 
-    __slots__ = ("_begins", "_done", "_period", "_stretches", "_whole")
+    __slots__ = ("_begins", "_done", "_period", "_period_work", "_stretches")
 
     def __init__(self, profile: RateProfile) -> None:
         stretches = profile.stretches
@@ -80,7 +80,7 @@ class RateCurve:
         self._done = [0, *accumulate(_work(stretch, stretch.duration_us) for stretch in timed)]
         """Work done at the start of each segment, and, unless the last is endless, at its end."""
         self._period = sum(durations) if profile.repeats else 0
-        self._whole = self._done[-1]
+        self._period_work = self._done[-1]
         """Work of one period."""
 
     def made(self, at_us: int) -> int:
@@ -92,11 +92,11 @@ class RateCurve:
         work = count * _WHOLE
         before = 0
         if self._period:
-            if not self._whole:
+            if not self._period_work:
                 return NEVER
-            periods = (work - 1) // self._whole
+            periods = (work - 1) // self._period_work
             before = periods * self._period
-            work -= periods * self._whole
+            work -= periods * self._period_work
         index = bisect_left(self._done, work) - 1
         if index == len(self._stretches):
             return NEVER
@@ -109,7 +109,7 @@ class RateCurve:
         done = 0
         if self._period:
             periods, at_us = divmod(at_us, self._period)
-            done = periods * self._whole
+            done = periods * self._period_work
         index = bisect_right(self._begins, at_us) - 1
         return done + self._done[index] + _work(self._stretches[index], at_us - self._begins[index])
 
@@ -268,7 +268,7 @@ def _scaled(profile: RateProfile, ppm: int) -> RateProfile:
 class ClosedLoopPacing:
     """Closed loop with a limited number of outstanding records."""
 
-    __slots__ = ("_begun", "_loop", "_most", "_over", "_port", "_settled", "_spec", "timer")
+    __slots__ = ("_begun", "_loop", "_max_batches", "_over", "_port", "_settled", "_spec", "timer")
 
     def __init__(self, port: NodeContext, spec: ProducerSpec) -> None:
         assert spec.loop is not None
@@ -279,7 +279,7 @@ class ClosedLoopPacing:
         """Completed records that no batch has followed yet."""
         self.timer: Payload = (MAKE,)
         self._begun = False
-        self._most = spec.loop.outstanding // spec.batch
+        self._max_batches = spec.loop.outstanding // spec.batch
         """Maximum number of outstanding batches."""
         self._over = 0
         """Number of outstanding batches above the maximum: as many completed batches are not followed by another."""
@@ -287,7 +287,7 @@ class ClosedLoopPacing:
     def begin(self) -> None:
         """Set timers for the maximum of outstanding batches at once."""
         self._begun = True
-        self._put(self._most)
+        self._put(self._max_batches)
 
     def _put(self, batches: int) -> None:
         for _ in range(batches):
@@ -295,12 +295,12 @@ class ClosedLoopPacing:
 
     def pace(self, ppm: int) -> None:
         """Scale the maximum of outstanding batches; additional batches are made at once."""
-        before, batch = self._most, self._spec.batch
-        self._most = self._loop.outstanding * ppm // NORMAL_PPM // batch
-        if ppm and not self._most:
-            self._most = 1
+        before, batch = self._max_batches, self._spec.batch
+        self._max_batches = self._loop.outstanding * ppm // NORMAL_PPM // batch
+        if ppm and not self._max_batches:
+            self._max_batches = 1
         if self._begun:
-            more = self._most - before - self._over
+            more = self._max_batches - before - self._over
             self._over = max(0, -more)
             self._put(max(0, more))
 
@@ -324,11 +324,11 @@ class ClosedLoopPacing:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
-        return (self._settled, self._begun, self._most, self._over)
+        return (self._settled, self._begun, self._max_batches, self._over)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        self._settled, self._begun, self._most, self._over = saved
+        self._settled, self._begun, self._max_batches, self._over = saved
 
 
 class OnDemandPacing:

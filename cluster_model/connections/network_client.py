@@ -61,7 +61,7 @@ READY: Final = ConnectionState.READY
 class NodeConnection:
     """State of a connection that is not ready (``NodeConnectionState``)."""
 
-    __slots__ = ("asked", "attempt", "connects", "failures", "state", "unsent", "until", "wanted")
+    __slots__ = ("api_versions_id", "attempt", "connects", "failures", "state", "unsent", "until", "wanted")
 
     def __init__(self) -> None:
         self.state = DISCONNECTED
@@ -75,7 +75,7 @@ class NodeConnection:
         """Time when the next attempt may begin, or the current one times out."""
         self.wanted = False
         """Whether a request waits for the next attempt."""
-        self.asked = 0
+        self.api_versions_id = 0
         """Correlation id of the ApiVersions request in flight."""
         self.unsent: list[tuple[int, tuple[Any, ...]]] = []
         """(deadline, request) of those that wait for the connection, oldest first."""
@@ -83,7 +83,7 @@ class NodeConnection:
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
         return (
-            self.state, self.failures, self.attempt, self.connects, self.until, self.wanted, self.asked,
+            self.state, self.failures, self.attempt, self.connects, self.until, self.wanted, self.api_versions_id,
             tuple(self.unsent),
         )  # fmt: skip
 
@@ -93,7 +93,7 @@ class NodeConnection:
         connection = cls()
         (
             state, connection.failures, connection.attempt, connection.connects, connection.until, connection.wanted,
-            connection.asked, unsent,
+            connection.api_versions_id, unsent,
         ) = saved  # fmt: skip
         connection.state, connection.unsent = ConnectionState(state), list(unsent)
         return connection
@@ -136,7 +136,7 @@ class NetworkClient(NodeContext):
         """Mark the process as started during the session: it has no connections yet."""
         self._cold = True
 
-    def _is_standing(self, peer: int) -> bool:
+    def _is_established(self, peer: int) -> bool:
         """Whether a never used connection exists since the start of the session."""
         return not self._cold and peer not in self._ended
 
@@ -146,7 +146,7 @@ class NetworkClient(NodeContext):
             return READY
         connection = self._unready.get(peer)
         if connection is None:
-            return READY if self._is_standing(peer) else DISCONNECTED
+            return READY if self._is_established(peer) else DISCONNECTED
         return connection.state
 
     def rank(self, peer: int) -> tuple[int, int]:
@@ -178,7 +178,7 @@ class NetworkClient(NodeContext):
             return True
         connection = self._unready.get(peer)
         if connection is None:
-            if self._is_standing(peer):
+            if self._is_established(peer):
                 self.open[peer] = None
                 return True
             connection = self._unready[peer] = NodeConnection()
@@ -241,7 +241,11 @@ class NetworkClient(NodeContext):
             return True
         if not isinstance(message, ApiVersionsResponse):
             return False
-        if connection is not None and connection.state is CHECKING and message.correlation_id == connection.asked:
+        if (
+            connection is not None
+            and connection.state is CHECKING
+            and message.correlation_id == connection.api_versions_id
+        ):
             self._opened(source, connection)
         return True
 
@@ -272,9 +276,9 @@ class NetworkClient(NodeContext):
         connection.state = CHECKING
         connection.until = self.clock.now + self._timeout_us
         self._correlation += 1
-        connection.asked = self._correlation
+        connection.api_versions_id = self._correlation
         self._timer.arm(connection.until)
-        super().send(peer, ApiVersionsRequest(connection.asked))
+        super().send(peer, ApiVersionsRequest(connection.api_versions_id))
 
     def _opened(self, peer: int, connection: NodeConnection) -> None:
         del self._unready[peer]

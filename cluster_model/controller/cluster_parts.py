@@ -57,28 +57,29 @@ def assign_replicas(topic: TopicSpec, spec: ClusterSpec, streams: RandomStreams)
     Raises:
         ModelError: more replicas than brokers, or an unknown broker.
     """
-    known = [broker.id for broker in spec.brokers]
+    broker_ids = [broker.id for broker in spec.brokers]
     if topic.placement:
         for replicas in topic.placement:
             for broker in replicas:
-                if broker not in known:
+                if broker not in broker_ids:
+                    known = ", ".join(map(str, broker_ids))
                     raise ModelError(
-                        f"topic {topic.name} is placed on broker {broker}; known brokers: {', '.join(map(str, known))}",
-                        code="no_broker",
+                        f"topic {topic.name} is placed on broker {broker}; known brokers: {known}", code="no_broker"
                     )
         return topic.placement
-    if topic.replication > len(known):
+    if topic.replication > len(broker_ids):
         raise ModelError(
-            f"topic {topic.name} wants {topic.replication} replicas of {len(known)} brokers", code="too_few_brokers"
+            f"topic {topic.name} wants {topic.replication} replicas of {len(broker_ids)} brokers",
+            code="too_few_brokers",
         )
-    if len(known) == 1:
-        return ((known[0],),) * topic.partitions
+    if len(broker_ids) == 1:
+        return ((broker_ids[0],),) * topic.partitions
     stream = streams.named(f"placement:{topic.name}")
     if Profile.of(spec.kafka, spec.mode).kraft:
         usable = [UsableBroker(broker.id, broker.rack) for broker in spec.brokers]
         return place_striped(usable, topic.partitions, topic.replication, stream.below)
     racks = [(broker.id, broker.rack) for broker in spec.brokers]
-    count = len(known)
+    count = len(broker_ids)
     return place_zk(racks, topic.partitions, topic.replication, stream.below(count), stream.below(count))
 
 
@@ -87,9 +88,9 @@ def build_parts(
     streams: RandomStreams,
     emit: Callable[[Event], None],
     live: Mapping[int, int],
-    whole: Mapping[str, BatchStore] | None = None,
+    full_stores: Mapping[str, BatchStore] | None = None,
 ) -> ClusterParts:
-    """Create the partitions and replicas of every topic; with ``whole``, batches are looked up in those logs.
+    """Create the partitions and replicas of every topic; with ``full_stores``, batches are looked up in those logs.
 
     Raises:
         ModelError: the spec contradicts itself, or has a configuration that its release lacks.
@@ -118,7 +119,7 @@ def build_parts(
             for name in _processes_of(producer)
         }
 
-    registry = TopicRegistry(profile, config, settings, committed, metadata, emit, keys, streams.seed, whole)
+    registry = TopicRegistry(profile, config, settings, committed, metadata, emit, keys, streams.seed, full_stores)
     for topic in spec.topics:
         registry.create_initial(topic, assign_replicas(topic, spec, streams), live)
     return ClusterParts(

@@ -206,8 +206,8 @@ class TopicRegistry:
     """Registry of all topics, partitions and replicas, for observers; a broker only gets its own replicas."""
 
     __slots__ = (
-        "_config", "_emit", "_installed", "_keys", "_last_id", "_metadata", "_profile", "_seed", "_settings", "_whole",
-        "committed", "epoch_branches", "observer", "replicas",
+        "_config", "_emit", "_full_stores", "_installed", "_keys", "_last_id", "_metadata", "_profile", "_seed",
+        "_settings", "committed", "epoch_branches", "observer", "replicas",
     )  # fmt: skip
 
     def __init__(
@@ -220,9 +220,9 @@ class TopicRegistry:
         emit: Callable[[Event], None],
         keys: Keys,
         seed: int,
-        whole: Mapping[str, BatchStore] | None = None,
+        full_stores: Mapping[str, BatchStore] | None = None,
     ) -> None:
-        """``settings`` are the committed ones; with ``whole``, batches are looked up in those logs."""
+        """``settings`` are the committed ones; with ``full_stores``, batches are looked up in those logs."""
         self.committed = committed
         self.replicas: dict[str, dict[int, Replica]] = {}
         """Partition → broker → replica; a deleted partition's replica stays until its broker has deleted it."""
@@ -239,7 +239,7 @@ class TopicRegistry:
         """Observer of every replica that is made."""
         self._keys = keys
         self._seed = seed
-        self._whole = whole
+        self._full_stores = full_stores
         self._last_id = 0
 
     def new_topic_id(self) -> int:
@@ -286,13 +286,13 @@ class TopicRegistry:
         Raises:
             ModelError: no such topic.
         """
-        known = self.partitions(topic)
-        if not known:
+        existing = self.partitions(topic)
+        if not existing:
             raise ModelError(f"no topic {topic!r}", code="no_topic")
-        topic_id = self.committed.records[known[0]].topic_id
+        topic_id = self.committed.records[existing[0]].topic_id
         states = tuple(
             first_state(f"{topic}-{index}", assignment, live, topic_id)
-            for index, assignment in enumerate(placement, len(known))
+            for index, assignment in enumerate(placement, len(existing))
         )
         self.record_created(states, None, now)
         return states
@@ -331,15 +331,15 @@ class TopicRegistry:
         Raises:
             ModelError: no such topic.
         """
-        gone = self.partitions(topic)
-        if not gone:
+        deleted = self.partitions(topic)
+        if not deleted:
             raise ModelError(f"no topic {topic!r}", code="no_topic")
-        for partition in gone:
+        for partition in deleted:
             self._emit(PartitionDeleted(now, partition))  # the checker still reads its settings
             del self.committed.records[partition]
             self._forget_empty(partition)
         self._settings.forget(topic)
-        return gone
+        return deleted
 
     def configure(self, topic: str, overrides: Overrides, now: int) -> None:
         """Replace a topic's committed settings; ``overrides`` holds all of them, including unchanged ones.
@@ -400,12 +400,16 @@ class TopicRegistry:
             del self.replicas[partition]
 
     def _branches_of(self, partition: str) -> BatchStore:
-        known = self.epoch_branches.get(partition)
-        if known is None:
-            known = BatchStore() if self._whole is None else BatchStoreView(self._whole.get(partition) or BatchStore())
-            known.keys = self._keys(topic_of(partition), partition)
-            self.epoch_branches[partition] = known
-        return known
+        store = self.epoch_branches.get(partition)
+        if store is None:
+            store = (
+                BatchStore()
+                if self._full_stores is None
+                else BatchStoreView(self._full_stores.get(partition) or BatchStore())
+            )
+            store.keys = self._keys(topic_of(partition), partition)
+            self.epoch_branches[partition] = store
+        return store
 
     # -- snapshots --------------------------------------------------------------------------------------------------
 
@@ -432,11 +436,11 @@ class TopicRegistry:
         self._last_id, settings, records, replicas, names, lengths = saved
         self._settings.load(settings)
         self._load_branches(names, lengths)
-        known = dict(self.committed.records)
+        committed = dict(self.committed.records)
         self.committed.records.clear()
         for name, topic_id in records:
             topic = self._settings.of(topic_of(name))
-            record = known.get(name) or self.committed.add(first_state(name, (), (), topic_id), topic)
+            record = committed.get(name) or self.committed.add(first_state(name, (), (), topic_id), topic)
             record.topic_config = topic
             self.committed.records[name] = record
         former = dict(self.replicas)
@@ -452,14 +456,14 @@ class TopicRegistry:
                     self.create_replica(broker, first_state(name, (), ()), self._settings.of(topic_of(name)))
 
     def _load_branches(self, names: tuple[str, ...], lengths: tuple[Any, ...]) -> None:
-        known = dict(self.epoch_branches)
-        unknown = [name for name in names if name not in (known if self._whole is None else self._whole)]
+        stores = dict(self.epoch_branches)
+        unknown = [name for name in names if name not in (stores if self._full_stores is None else self._full_stores)]
         if unknown:
             raise ValueError(f"snapshot holds partition {unknown[0]}, which never existed in this cluster")
         self.epoch_branches.clear()
         for name, saved in zip(names, lengths, strict=True):
-            ours = known.get(name)
-            if ours is not None and (self._whole is None or ours.is_past_of(self._whole[name])):
+            ours = stores.get(name)
+            if ours is not None and (self._full_stores is None or ours.is_past_of(self._full_stores[name])):
                 self.epoch_branches[name] = ours
             self._branches_of(name).load(saved)
 

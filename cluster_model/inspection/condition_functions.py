@@ -180,14 +180,14 @@ class ConditionQuery:
 
     def log(self, partition: str, broker: int) -> list[list[int | str]]:
         """Return a replica's records as [epoch, name]; a record without a name has its number instead, from 0."""
-        found: list[list[int | str]] = []
+        epochs: list[list[int | str]] = []
         log = self._cluster_state.replica(partition, broker).log
         for epoch_branch, batch, start, end in log.batches():
             for low, high in log.remaining(start, end):
                 for index in range(low - batch.base, high - batch.base):
                     name: int | str = batch.name[index] if batch.name else batch.sequence + index
-                    found.append([epoch_branch.epoch, name])
-        return found
+                    epochs.append([epoch_branch.epoch, name])
+        return epochs
 
     def diverged(self, partition: str) -> int:
         """Return the number of offsets at which live replicas hold different records."""

@@ -138,7 +138,7 @@ def _written(
     index = offset - batch.base
     keys = keys_of(cluster_state.epoch_branches[partition].keys, batch)
     key = keys.keys[index]
-    holders, gone = _holders(cluster_state, partition, epoch_branch, offset)
+    holders, missing_because = _holders(cluster_state, partition, epoch_branch, offset)
     acked = checker.ledger.acked_in(partition, epoch_branch.id)
     return WrittenRecord(
         partition=partition,
@@ -158,7 +158,7 @@ def _written(
         batch_records=batch.records,
         batch_bytes=batch.size,
         holders=holders,
-        gone=gone,
+        gone=missing_because,
     )
 
 
@@ -170,17 +170,17 @@ def _holders(
     cluster_state: ClusterState, partition: str, epoch_branch: EpochBranch, offset: int
 ) -> tuple[tuple[int, ...], str]:
     """Return the brokers that hold the record, and the reason if none does."""
-    holders, gone = [], TRUNCATED
+    holders, missing_because = [], TRUNCATED
     for broker, replica in cluster_state.replicas[partition].items():
         log = replica.log
         if offset < log.log_start:
-            gone = DELETED if gone == TRUNCATED else gone
+            missing_because = DELETED if missing_because == TRUNCATED else missing_because
         elif offset < log.leo and log.branch_at(offset) is epoch_branch:
             if log.remaining(offset, offset + 1):
                 holders.append(broker)
             else:
-                gone = COMPACTED
-    return tuple(holders), "" if holders else gone
+                missing_because = COMPACTED
+    return tuple(holders), "" if holders else missing_because
 
 
 CopyStatus = Literal["holds", "other", "behind", "below", "compacted"]
@@ -261,15 +261,15 @@ def _inspected(
 
 def copies(cluster_state: ClusterState, partition: str, offset: int, log_branch: int) -> tuple[RecordCopy, ...]:
     """Return each replica's content at an offset; ``log_branch`` is the log branch of the record, -1 for none."""
-    found = []
+    copies_found = []
     for broker, replica in cluster_state.replicas[partition].items():
         log = replica.log
         holding = _holding(log, offset, log_branch)
         has_record = holding in ("holds", "other")
-        found.append(
+        copies_found.append(
             RecordCopy(broker, holding, has_record and offset < replica.hw, has_record and offset < log.durable)
         )
-    return tuple(found)
+    return tuple(copies_found)
 
 
 def _holding(log: ReplicaLog, offset: int, branch: int) -> CopyStatus:

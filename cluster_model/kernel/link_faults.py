@@ -306,13 +306,13 @@ class LinkFaults:
     def _retransmission_us(self, wire: Channel, size: int, loss: int) -> int:
         """Return the delay of a message by retransmissions of its segments, in microseconds."""
         stream = self._stream("loss", wire)
-        most = 0
+        most_losses = 0
         for _segment in range(max(1, -(-size // MSS))):
             losses = 0
             while losses < LOSSES and stream.below(MILLION) < loss:
                 losses += 1
-            most = max(most, losses)
-        return RETRANSMIT_US * ((1 << most) - 1)
+            most_losses = max(most_losses, losses)
+        return RETRANSMIT_US * ((1 << most_losses) - 1)
 
     def _delayed_arrival(self, trouble: LinkFaultState, wire: Channel, number: int, at: int) -> int:
         """Return the arrival of a response that would arrive at this time without delays."""

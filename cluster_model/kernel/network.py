@@ -267,13 +267,13 @@ class Network:
         kernel.schedule(kernel.now + wait_us, HANDSHAKE, source, (SYN_AGAIN, target, attempt, repeats + 1))
 
     def _handshake(self, node: int, payload: Payload) -> None:
-        kind, peer, attempt, *rest = payload
+        kind, peer, attempt, *attempts = payload
         if attempt not in self._attempts:
             return
         if kind == SYN:
             self._answer_syn(node, peer, attempt)
-        elif rest[0] <= SYN_RETRIES:
-            self._send_syn(node, peer, attempt, rest[0])
+        elif attempts[0] <= SYN_RETRIES:
+            self._send_syn(node, peer, attempt, attempts[0])
         else:
             del self._attempts[attempt]
             self._deliver(
@@ -456,7 +456,7 @@ MessageLocation = Literal["wire", "cut", "line", "paused", "cpu"]
 class InFlightMessage(NamedTuple):
     """A message in flight from one live process to another."""
 
-    place: MessageLocation
+    location: MessageLocation
     arrives_us: int
     """Arrival time, -1 while it is undecided."""
     message: Any

@@ -85,15 +85,15 @@ class KnownIssue:
     @cached_property
     def fixed(self) -> tuple[str, ...]:
         """First release of each line without the bug after one with it; empty where no release has a fix."""
-        found: dict[Version, str] = {}
+        fixes: dict[Version, str] = {}
         had = False
         for name in PATCH_RELEASES:
             number = number_of(name)
             if self.affects(number):
                 had = True
-            elif had and number[:-1] not in found:
-                found[number[:-1]] = name
-        return _without_successors(tuple(found.values()))
+            elif had and number[:-1] not in fixes:
+                fixes[number[:-1]] = name
+        return _without_successors(tuple(fixes.values()))
 
     @property
     def is_open(self) -> bool:

@@ -100,13 +100,17 @@ class EpochBranch:
         """Return the bytes of the batch at ``base``; empty for a batch of the model's own clients."""
         return self._payloads.get(self.index_at(base), b"")
 
-    def share(self, whole: "EpochBranch") -> None:
+    def share(self, original: "EpochBranch") -> None:
         """Use another branch's columns, read-only."""
-        self._bases, self._written, self._newest = whole._bases, whole._written, whole._newest
-        self._appended, self._stamps, self._sequences = whole._appended, whole._stamps, whole._sequences
-        self._field_indexes, self._shared_fields, self._names = whole._field_indexes, whole._shared_fields, whole._names
-        self._payloads = whole._payloads
-        self.transactional = whole.transactional
+        self._bases, self._written, self._newest = original._bases, original._written, original._newest
+        self._appended, self._stamps, self._sequences = original._appended, original._stamps, original._sequences
+        self._field_indexes, self._shared_fields, self._names = (
+            original._field_indexes,
+            original._shared_fields,
+            original._names,
+        )
+        self._payloads = original._payloads
+        self.transactional = original.transactional
 
     def unshare(self) -> None:
         """Copy the shared columns, up to the current length."""
@@ -122,10 +126,10 @@ class EpochBranch:
         self._names = {index: name for index, name in self._names.items() if index < length}
         self._payloads = {index: payload for index, payload in self._payloads.items() if index < length}
 
-    def set_length(self, whole: "EpochBranch", length: int) -> None:
+    def set_length(self, original: "EpochBranch", length: int) -> None:
         """Expose the first ``length`` batches of the branch whose columns are shared."""
         self.length = length
-        self.end = whole._bases[length] if length < whole.length else whole.end
+        self.end = original._bases[length] if length < original.length else original.end
         self._written_so_far = self._written[length - 1] if length else 0
         self._newest_so_far = self._newest[length - 1] if length else _LONG_AGO
 
@@ -171,7 +175,7 @@ class EpochBranch:
 
         Adjacent records with consecutive numbers form one run; markers and unnumbered records are left out.
         """
-        found: list[tuple[int, str, int, int]] = []
+        found_runs: list[tuple[int, str, int, int]] = []
         offset, client, number, count = start, "", -1, 0
         for index in range(self.index_at(start), self.index_at(end - 1) + 1):
             base = self._bases[index]
@@ -185,11 +189,11 @@ class EpochBranch:
                 count += high - low
                 continue
             if count:
-                found.append((offset, client, number, count))
+                found_runs.append((offset, client, number, count))
             offset, client, number, count = low, shared[0], first, high - low
         if count:
-            found.append((offset, client, number, count))
-        return found
+            found_runs.append((offset, client, number, count))
+        return found_runs
 
     def markers_only(self, start: int, end: int) -> bool:
         """Whether all batches at ``[start, end)``, which must be written and not empty, are markers."""
@@ -215,14 +219,14 @@ class EpochBranch:
         first, last = self.index_at(start), self.index_at(end - 1)
         if self._appended[first] == self._appended[last]:
             return [(start, end, self._appended[last])]
-        found: list[tuple[int, int, int]] = []
+        runs: list[tuple[int, int, int]] = []
         for index in range(first, last + 1):
             at, high = self._appended[index], min(end, self._end_of(index))
-            if found and found[-1][2] == at:
-                found[-1] = (found[-1][0], high, at)
+            if runs and runs[-1][2] == at:
+                runs[-1] = (runs[-1][0], high, at)
             else:
-                found.append((found[-1][1] if found else start, high, at))
-        return found
+                runs.append((runs[-1][1] if runs else start, high, at))
+        return runs
 
     def fit(self, start: int, end: int, max_bytes: int) -> int:
         """Return where a read of ``[start, end)`` stops: after whole batches within ``max_bytes``, at least one."""
@@ -286,9 +290,9 @@ class BatchStore:
             for batch in self.by_id[branch].between(start, last):
                 yield batch, min(last, batch.end)
 
-    def is_past_of(self, whole: "BatchStore") -> bool:
-        """Whether this is a past view of ``whole``."""
-        return self is whole
+    def is_past_of(self, original: "BatchStore") -> bool:
+        """Whether this is a past view of ``original``."""
+        return self is original
 
     def save(self) -> tuple[int, ...]:
         """Return the lengths: log branches only grow, so lengths suffice to go back."""
@@ -328,12 +332,12 @@ class EpochBranchView(EpochBranch):
 
     __slots__ = ("_original",)
 
-    def __init__(self, whole: EpochBranch, length: int) -> None:
-        super().__init__(whole.id, whole.broker, whole.epoch, whole.start, whole.topic_id)
-        self._original: EpochBranch | None = whole
+    def __init__(self, original: EpochBranch, length: int) -> None:
+        super().__init__(original.id, original.broker, original.epoch, original.start, original.topic_id)
+        self._original: EpochBranch | None = original
         """The original whose columns are shared, None after the divergence."""
-        self.share(whole)
-        self.set_length(whole, length)
+        self.share(original)
+        self.set_length(original, length)
 
     def append(self, batch: Batch) -> None:
         """Append a batch, which is stored already unless the view diverges here."""
@@ -353,10 +357,10 @@ class BatchStoreView(BatchStore):
 
     __slots__ = ("_original",)
 
-    def __init__(self, whole: BatchStore) -> None:
+    def __init__(self, original: BatchStore) -> None:
         super().__init__()
-        self._original = whole
-        self.keys = whole.keys
+        self._original = original
+        self.keys = original.keys
 
     def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> EpochBranch:
         """Start a new log branch: the original's next one if it is the same."""
@@ -369,9 +373,9 @@ class BatchStoreView(BatchStore):
         self.by_id.append(EpochBranchView(EpochBranch(number, broker, epoch, start, topic_id), 0))
         return self.by_id[-1]
 
-    def is_past_of(self, whole: BatchStore) -> bool:
-        """Whether this is a past view of ``whole``."""
-        return self._original is whole
+    def is_past_of(self, original: BatchStore) -> bool:
+        """Whether this is a past view of ``original``."""
+        return self._original is original
 
     def save(self) -> tuple[int, ...]:
         """Return the current lengths."""

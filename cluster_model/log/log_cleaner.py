@@ -43,36 +43,38 @@ def empty_markers(log: ReplicaLog, end: int, now: int, expiry_us: int) -> Bases:
     """Return the base offsets of markers below ``end`` whose transaction has no remaining batch."""
     if not log.epoch_branches.any_transactional(log.extents):
         return {}
-    known = _known(log, now, expiry_us)
+    markers = _unexpired_producers(log, now, expiry_us)
     first = log.segments.first_base
     has_data: dict[int, None] = {}
     empty: Bases = {}
     for _epoch_branch, batch, _start, _end in log.batches_between(first, end):
         producer = batch.producer_id
-        last = known.get(producer)
+        last = markers.get(producer)
         if batch.kind >= ABORT:
             only_markers = last is not None and last.base < 0 and last.epoch == batch.producer_epoch
             if producer not in has_data and not only_markers:
                 empty[batch.base] = None
             has_data.pop(producer, None)
-        elif batch.kind and (not _gone(log, batch) or (last is not None and last.base == batch.base)):
+        elif batch.kind and (not _is_removed(log, batch) or (last is not None and last.base == batch.base)):
             has_data[producer] = None
     return empty
 
 
-def _known(log: ReplicaLog, now: int, expiry_us: int) -> dict[int, _Last]:
+def _unexpired_producers(log: ReplicaLog, now: int, expiry_us: int) -> dict[int, _Last]:
     """Return the transactional producers that have not expired (``ProducerStateManager.lastRecords``)."""
-    found: dict[int, _Last] = {}
+    last_batches: dict[int, _Last] = {}
     for _epoch_branch, batch, _start, _end in log.batches():
         if batch.kind:
-            before = found.get(batch.producer_id)
+            before = last_batches.get(batch.producer_id)
             base = before.base if before is not None and before.epoch == batch.producer_epoch else -1
             data = batch.kind < ABORT
-            found[batch.producer_id] = _Last(batch.producer_epoch, batch.appended_us, batch.base if data else base)
-    return {producer: last for producer, last in found.items() if now - last.at_us < expiry_us}
+            last_batches[batch.producer_id] = _Last(
+                batch.producer_epoch, batch.appended_us, batch.base if data else base
+            )
+    return {producer: last for producer, last in last_batches.items() if now - last.at_us < expiry_us}
 
 
-def _gone(log: ReplicaLog, batch: Batch) -> bool:
+def _is_removed(log: ReplicaLog, batch: Batch) -> bool:
     return log.cleaned is not None and log.cleaned.is_removed(batch)
 
 
@@ -133,11 +135,11 @@ def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> LogToCl
     clean_bytes = sum(segment.size for segment in cleanable) - sum(segment.size for segment in dirty)
     timestamps = [segment.first_us for segment in _from(sealed, first_dirty) if segment.first_us not in NO_TIMESTAMPS]
     overdue = bool(timestamps) and min(timestamps) < now - rules.max_lag_us
-    found = LogToClean(first_dirty, end, clean_bytes, sum(segment.size for segment in dirty), overdue)
-    if not found.dirty_bytes or end <= first_dirty:
+    candidate = LogToClean(first_dirty, end, clean_bytes, sum(segment.size for segment in dirty), overdue)
+    if not candidate.dirty_bytes or end <= first_dirty:
         return None
-    dirtier = found.dirty_bytes * _MILLION > rules.min_dirty_ppm * (found.clean_bytes + found.dirty_bytes)
-    return found if dirtier or overdue else None
+    dirtier = candidate.dirty_bytes * _MILLION > rules.min_dirty_ppm * (candidate.clean_bytes + candidate.dirty_bytes)
+    return candidate if dirtier or overdue else None
 
 
 def _from(segments: list[Segment], offset: int) -> list[Segment]:
@@ -230,16 +232,16 @@ class _Sweep:
         self._newest = newest
         self._end = end
         self._now = now
-        self._known = dict((log.cleaned or CompactionOverlay()).horizons) if horizons else None
+        self._horizons = dict((log.cleaned or CompactionOverlay()).horizons) if horizons else None
 
     def segment(self, start: int, end: int, *, keeps_deletes: bool) -> None:
         """Scan one old segment; ``keeps_deletes`` applies to tombstones where there are no horizons."""
         if self._log.cleaned is not None:
             self.holes.extend(self._log.cleaned.within(start, end))
         for batch, parts in _records(self._log, start, end):
-            horizon = None if self._known is None else self._known.get(batch.base)
-            keeps = keeps_deletes if self._known is None else horizon is None or self._now < horizon
-            if self._batch(batch, parts, keeps) and self._known is not None:
+            horizon = None if self._horizons is None else self._horizons.get(batch.base)
+            keeps = keeps_deletes if self._horizons is None else horizon is None or self._now < horizon
+            if self._batch(batch, parts, keeps) and self._horizons is not None:
                 due = self._now + self._log.rules.tombstone_us if horizon is None else horizon
                 self.horizons.append((batch.base, due))
 

@@ -144,10 +144,10 @@ def _shares(keys: KeySet, total: int) -> dict[int, "array[int]"]:
     return dict(sorted(shares.items()))
 
 
-def _within(whole: Weights, share: "array[int]") -> Weights:
+def _within(weights: Weights, share: "array[int]") -> Weights:
     """Return the weights of some keys, in ascending order: the same as among all keys."""
     begins, sums, total, begin, before = [0], [], 0, 0, 0
-    for first, end, upto in zip(whole.begins, whole.begins[1:], whole.sums, strict=False):
+    for first, end, upto in zip(weights.begins, weights.begins[1:], weights.sums, strict=False):
         width = bisect_left(share, end, begin) - begin
         if width:
             begin += width
@@ -314,13 +314,13 @@ def _drawn(
     numbers = [mix64(seed + sequence + index) for index in range(count)]
     if total:
         placed = pool(keys, total)
-        found = array("q", [placed.key(partition, number) for number in numbers])
+        batch_keys = array("q", [placed.key(partition, number) for number in numbers])
     else:
-        found = array("q", [rank(keys.skew, keys.distinct, number) for number in numbers])
+        batch_keys = array("q", [rank(keys.skew, keys.distinct, number) for number in numbers])
     if not tombstones:
-        return BatchKeys(found, frozenset())
+        return BatchKeys(batch_keys, frozenset())
     deletes = [index for index, number in enumerate(numbers) if not mix64(number) * tombstones >> 64]
-    return BatchKeys(found, frozenset(deletes))
+    return BatchKeys(batch_keys, frozenset(deletes))
 
 
 def named_keys(names: tuple[str, ...]) -> BatchKeys:

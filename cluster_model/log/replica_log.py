@@ -209,38 +209,38 @@ class ReplicaLog:
         if start >= extents[-1][0]:
             epoch_branch = self.epoch_branches.by_id[extents[-1][1]]
             return Slice(start, epoch_branch.fit(start, end, max_bytes), ((start, epoch_branch.id),))
-        found: list[Extent] = []
+        read_extents: list[Extent] = []
         at = start
         index = self.extent_index(start)
         while at < end:
             epoch_branch = self.epoch_branches.by_id[extents[index][1]]
             stop = min(end, extents[index + 1][0] if index + 1 < len(extents) else end)
             fitted = epoch_branch.fit(at, stop, max_bytes)
-            if found and epoch_branch.bytes_between(at, fitted) > max_bytes:
+            if read_extents and epoch_branch.bytes_between(at, fitted) > max_bytes:
                 break
-            found.append((at, epoch_branch.id))
+            read_extents.append((at, epoch_branch.id))
             max_bytes -= epoch_branch.bytes_between(at, fitted)
             at = fitted
             if fitted < stop or max_bytes <= 0:
                 break
             index += 1
-        return Slice(start, at, tuple(found))
+        return Slice(start, at, tuple(read_extents))
 
     def _read_cleaned(self, cleaned: CompactionOverlay, start: int, end: int, max_bytes: int) -> Slice:
         """Read a compacted part: removed records take no bytes, and a gap at the end is skipped too."""
         at = start
-        found: list[Extent] = []
+        extents: list[Extent] = []
         empty = True
         for epoch_branch, batch, low, high in self.batches_between(start, end):
             size = cleaned.size_of(batch)
             if size > max_bytes and not empty:
                 break
-            if not found or found[-1][1] != epoch_branch.id:
-                found.append((low, epoch_branch.id))
+            if not extents or extents[-1][1] != epoch_branch.id:
+                extents.append((low, epoch_branch.id))
             empty = empty and not size
             max_bytes -= size
             at = high
-        return Slice(start, at, tuple(found), cleaned.clip(start, at))
+        return Slice(start, at, tuple(extents), cleaned.clip(start, at))
 
     def pieces(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """Yield ``[start, end)`` by log branch: (branch id, start, end) each."""
@@ -435,21 +435,21 @@ def differing(one: ReplicaLog, other: ReplicaLog) -> list[Range]:
     end = min(one.leo, other.leo)
     if start >= end or one.extents == other.extents:
         return []
-    found: list[Range] = []
+    ranges: list[Range] = []
     at = start
     while at < end:
         left, right = one.extent_index(at), other.extent_index(at)
         stop = min(end, _next_start(one, left, end), _next_start(other, right, end))
         if one.extents[left][1] != other.extents[right][1]:
-            if found and found[-1][1] == at:
-                found[-1] = (found[-1][0], stop)
+            if ranges and ranges[-1][1] == at:
+                ranges[-1] = (ranges[-1][0], stop)
             else:
-                found.append((at, stop))
+                ranges.append((at, stop))
         at = stop
     for cleaned in (one.cleaned, other.cleaned):
-        if cleaned is not None and found:
-            found = subtract(found, cleaned.holes)
-    return found
+        if cleaned is not None and ranges:
+            ranges = subtract(ranges, cleaned.holes)
+    return ranges
 
 
 def _next_start(log: ReplicaLog, index: int, end: int) -> int:

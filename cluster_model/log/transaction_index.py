@@ -79,14 +79,14 @@ class TransactionIndex:
 
         The scan stops at the first entry after which everything up to ``end`` was stable.
         """
-        found: list[AbortedTxn] = []
+        aborted: list[AbortedTxn] = []
         for index in range(bisect_left(self.aborted, start, key=lambda each: each.last_offset), len(self.aborted)):
             entry = self.aborted[index]
             if entry.first_offset < end:
-                found.append(entry)
+                aborted.append(entry)
             if entry.last_stable_offset >= end:
                 break
-        return tuple(found)
+        return tuple(aborted)
 
     def is_aborted(self, batch: Batch) -> bool:
         """Whether a transactional batch belongs to an aborted transaction."""

@@ -279,7 +279,7 @@ class ManualControl:
         """Return whether a broker is not fenced."""
         return broker in self._context.live
 
-    def known(self, broker: int) -> Mapping[str, PartitionState]:
+    def cached_states(self, broker: int) -> Mapping[str, PartitionState]:
         """Return the last states delivered to a broker for its own replicas; it has no other metadata."""
         return {
             name: PartitionState(
@@ -297,12 +297,12 @@ def state_of(
     context: ManualContext, query: ConditionQuery, consumer: ManualConsumer, partition: str
 ) -> dict[str, dict[str, Any]]:
     """Return node → field → value; nodes are broker ids as text, ``controller``, and ``consumer`` once it was used."""
-    found = {
+    state = {
         str(broker): {"up": context.up[broker], **_replica(replica), "log": query.log(partition, broker)}
         for broker, replica in context.parts.replicas[partition].items()
     }
     record = context.parts.committed.records[partition]
-    found["controller"] = {
+    state["controller"] = {
         "leader": record.leader,
         "epoch": record.leader_epoch,
         "partition_epoch": record.partition_epoch,
@@ -312,7 +312,7 @@ def state_of(
         "live": sorted(context.live),
     }
     consumer_state = consumer.state(partition)
-    return found if consumer_state is None else {**found, "consumer": consumer_state}
+    return state if consumer_state is None else {**state, "consumer": consumer_state}
 
 
 def _replica(replica: Replica) -> dict[str, Any]:
@@ -371,8 +371,8 @@ class ManualCluster:
         self._handlers = self._verbs()
         control = ManualControl(self._context)
         self.cluster_state = ClusterState(
-            self.profile, parts.committed.records, parts.replicas, parts.epoch_branches, self.is_up, ids, control.known,
-            self._context.used_registrations.__getitem__,
+            self.profile, parts.committed.records, parts.replicas, parts.epoch_branches, self.is_up, ids,
+            control.cached_states, self._context.used_registrations.__getitem__,
         )  # fmt: skip
         self.checker = Checker(self.cluster_state, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.handlers())

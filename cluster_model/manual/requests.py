@@ -44,7 +44,7 @@ class ManualProduce:
 
     request: ProduceRequest
     replica: Replica
-    whole: bool
+    one_step: bool
     """Sent in one step: its response is delivered without another step."""
     result: AppendResult | None = None
     """Set when the broker has handled it."""
@@ -78,14 +78,14 @@ class ManualProduces:
         count, names = _counted(params)
         # Each record is its own batch, so that steps can truncate, fetch or lose them one by one.
         for index in range(count):
-            produce = self._request(replica, params, 1, names[index : index + 1], whole=True)
+            produce = self._request(replica, params, 1, names[index : index + 1], is_whole=True)
             error = self._handle_request(produce)
             if error is not KafkaError.NONE:
                 return error
         return KafkaError.NONE
 
     def _request(
-        self, replica: Replica, params: Params, count: int, names: tuple[str, ...], *, whole: bool
+        self, replica: Replica, params: Params, count: int, names: tuple[str, ...], *, is_whole: bool
     ) -> ManualProduce:
         text = str(params.get("acks", 1))
         acks = ALL if text in ("all", "-1") else int(text)
@@ -99,7 +99,7 @@ class ManualProduces:
         emit(RecordsSent(NOW, MANUAL_CLIENT, partition, sequence, count, acks))
         if acks == 0:
             emit(RecordsAcked(NOW, MANUAL_CLIENT, partition, sequence, count, 0, replica.broker, -1, -1, 0, -1))
-        return ManualProduce(request, replica, whole)
+        return ManualProduce(request, replica, is_whole)
 
     def _handle_request(self, produce: ManualProduce) -> KafkaError:
         """Handle the request on the broker, and answer it unless it is delayed."""
@@ -131,7 +131,7 @@ class ManualProduces:
 
     def _on_response(self, produce: ManualProduce, error: KafkaError) -> None:
         produce.answer = error
-        if produce.whole:
+        if produce.one_step:
             self._arrived(produce)
 
     def _arrived(self, produce: ManualProduce) -> None:
@@ -167,7 +167,7 @@ class ManualProduces:
 
     def _send(self, params: Params) -> KafkaError:
         replica = self._context.replica(params)
-        produce = self._request(replica, params, *_counted(params), whole=False)
+        produce = self._request(replica, params, *_counted(params), is_whole=False)
         self._queues.setdefault((replica.broker, replica.partition), []).append(produce)
         return KafkaError.NONE
 
@@ -242,7 +242,7 @@ class ManualProduces:
         for token, produce in tuple(self._delayed.items()):
             if produce.replica.broker == broker:
                 del self._delayed[token]
-                if produce.whole:
+                if produce.one_step:
                     self._unknown(produce, KafkaError.NETWORK_EXCEPTION)
         for (target, _partition), queue in self._queues.items():
             if target == broker:
@@ -253,7 +253,7 @@ class ManualProduces:
     def close(self) -> None:
         """End all unanswered requests with an unknown outcome."""
         for produce in self._delayed.values():
-            if produce.whole:
+            if produce.one_step:
                 self._unknown(produce, KafkaError.REQUEST_TIMED_OUT)
         for queue in self._queues.values():
             for produce in queue:

@@ -54,34 +54,34 @@ class Properties:
     def broken(self, state: State) -> list[str]:
         """Return the names of the violated properties."""
         things = self._moves.locals.items
-        found: list[str] = []
+        violations: list[str] = []
         for broker in self._brokers:
             own = state[broker]
             local = things[own]
-            if local.hw > len(local.log) and LOG_BOUNDS not in found:
-                found.append(LOG_BOUNDS)
+            if local.hw > len(local.log) and LOG_BOUNDS not in violations:
+                violations.append(LOG_BOUNDS)
             if local.leader == broker:
                 if local.hw:
                     true_isr = self._moves.held.items[state[len(self._brokers)]][1]
-                    self._members(state, own, true_isr, STRONG_ISR, found)
-                    self._members(state, own, local.isr, WEAK_ISR, found)
+                    self._members(state, own, true_isr, STRONG_ISR, violations)
+                    self._members(state, own, local.isr, WEAK_ISR, violations)
             elif local.leader != NO_NODE:
                 leader_number = state[local.leader]
                 leader = things[leader_number]
                 follows = leader.leader == local.leader and leader.epoch == local.epoch
-                if follows and not self._agree(own, leader_number) and LOG_MATCHING not in found:
-                    found.append(LOG_MATCHING)
-        return found
+                if follows and not self._agree(own, leader_number) and LOG_MATCHING not in violations:
+                    violations.append(LOG_MATCHING)
+        return violations
 
-    def _members(self, state: State, own: int, isr: tuple[int, ...], name: str, found: list[str]) -> None:
+    def _members(self, state: State, own: int, isr: tuple[int, ...], name: str, violations: list[str]) -> None:
         for member in isr:
             member_number = state[member]
             same = self._below.get((own, member_number))
             if same is None:
                 local, other = self._moves.locals.items[own], self._moves.locals.items[member_number]
                 same = self._below[own, member_number] = local.log[: local.hw] == other.log[: local.hw]
-            if not same and name not in found:
-                found.append(name)
+            if not same and name not in violations:
+                violations.append(name)
 
     def _agree(self, own: int, its: int) -> bool:
         same = self._prefix.get((own, its))
@@ -188,13 +188,13 @@ def _orders(signs: tuple[int, ...]) -> list[Renaming]:
     """Return every renaming that sorts brokers by signature."""
     ordered = sorted(range(len(signs)), key=signs.__getitem__)
     ties = [list(group) for _signature, group in groupby(ordered, key=signs.__getitem__)]
-    found = []
+    renamings = []
     for choice in product(*(permutations(tie) for tie in ties)):
         new = [0] * len(signs)
         for position, broker in enumerate([each for tie in choice for each in tie]):
             new[broker] = position
-        found.append(tuple(new))
-    return found
+        renamings.append(tuple(new))
+    return renamings
 
 
 def _names(brokers: tuple[int, ...], new: Renaming) -> tuple[int, ...]:
@@ -245,7 +245,7 @@ class SearchResult:
     violated: dict[str, Counterexample] = field(default_factory=dict)
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all states within the bounds were explored."""
         return not self.frontier
 
@@ -273,15 +273,17 @@ class StateSpaceSearch:
             return state
         return int.from_bytes(blake2b(array("q", state).tobytes(), digest_size=8).digest(), "big")
 
-    def run(self, *, most: int = 0, stop_on_first: bool = False, progress: Progress | None = None) -> SearchResult:
-        """Search until no state is new, ``most`` states are known (0: no limit), or a property is violated."""
+    def run(
+        self, *, max_states: int = 0, stop_on_first: bool = False, progress: Progress | None = None
+    ) -> SearchResult:
+        """Search until no state is new, ``max_states`` states are known (0: no limit), or a property is violated."""
         explored = SearchResult()
         start = self._stands_for(self._moves.start())
         self._before = {self._key(start): None}
         front = [start]
         self._check(start, explored)
         while front:
-            if (most and len(self._before) >= most) or (stop_on_first and explored.violated):
+            if (max_states and len(self._before) >= max_states) or (stop_on_first and explored.violated):
                 break
             front = self._expand(front, explored)
             explored.depth += bool(front)
@@ -297,7 +299,7 @@ class StateSpaceSearch:
         """Return the new states one step after every state of the front."""
         before, after, symmetry = self._before, self._moves.after, self._symmetry
         plain = symmetry is None and not self._fingerprints
-        found: list[State] = []
+        successors: list[State] = []
         for state in front:
             key = state if plain else self._key(state)
             steps = after(state)
@@ -309,21 +311,21 @@ class StateSpaceSearch:
                 new_key = new if plain else self._key(new)
                 if new_key not in before:
                     before[new_key] = key
-                    found.append(new)
+                    successors.append(new)
                     self._check(new, explored)
-        return found
+        return successors
 
     def _check(self, state: State, explored: SearchResult) -> None:
         for name in self._properties.broken(state):
             self._note(name, state, explored)
 
     def _note(self, name: str, state: State, explored: SearchResult) -> None:
-        known = explored.violated.get(name)
-        if known is None:
+        violation = explored.violated.get(name)
+        if violation is None:
             steps, at = self._way_to(state)
             explored.violated[name] = Counterexample(1, steps, at)
         else:
-            known.states += 1
+            violation.states += 1
 
     def _way_to(self, state: State) -> tuple[tuple[Step, ...], State]:
         """Return the steps to a state and the state itself, with the broker numbers of the start."""

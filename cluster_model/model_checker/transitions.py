@@ -323,10 +323,12 @@ class ReplicaSteps:
         """Return the follower's offset as the leader knows it, as far as the next HW needs it."""
         return self._count_fetch(self._actors.put(broker, local), local, follower, other, local.hw + 1)
 
-    def _count_fetch(self, replica: Replica, local: ReplicaState, follower: int, other: ReplicaState, most: int) -> int:
+    def _count_fetch(
+        self, replica: Replica, local: ReplicaState, follower: int, other: ReplicaState, end_offset: int
+    ) -> int:
         if other.leader != replica.broker:
             return REFUSED
-        offset = min(len(other.log), most)
+        offset = min(len(other.log), end_offset)
         if not book(replica, follower, question(self._profile, other, offset)):
             return REFUSED
         replica.hw = local.hw
@@ -379,14 +381,14 @@ def next_decisions(
     It elects any member, and fences any; a fenced leader is not replaced, and the last member stays in the ISR.
     """
     leader = decisions[-1].leader if decisions else NO_NODE
-    found = [(("elect", member), LeaderDecision(member, isr)) for member in isr if member != leader]
+    options = [(("elect", member), LeaderDecision(member, isr)) for member in isr if member != leader]
     for member in isr:
-        rest = tuple(broker for broker in isr if broker != member)
+        remaining = tuple(broker for broker in isr if broker != member)
         if member != leader:
-            found.append((("drop", member), LeaderDecision(leader, rest)))
+            options.append((("drop", member), LeaderDecision(leader, remaining)))
         else:
-            found.append((("drop", member), LeaderDecision(NO_NODE, rest or isr)))
-    return found
+            options.append((("drop", member), LeaderDecision(NO_NODE, remaining or isr)))
+    return options
 
 
 T = TypeVar("T")
@@ -457,8 +459,10 @@ class Transitions:
         held, _written, restarted = state[brokers:]
         things = self.locals.items
         ids, counts = state[:brokers], state[brokers + 1 :]
-        found: list[tuple[Step, State]] = [(step, (*ids, after, *counts)) for step, after in self._control_moves(held)]
-        add = found.append
+        successors: list[tuple[Step, State]] = [
+            (step, (*ids, after, *counts)) for step, after in self._control_moves(held)
+        ]
+        add = successors.append
         for broker in range(brokers):
             own = state[broker]
             before, behind = state[:broker], state[broker + 1 :]
@@ -471,7 +475,7 @@ class Transitions:
                     add((("follow", broker, epoch), (*before, number, *behind)))
             local = things[own]
             if local.leader == broker:
-                self._as_leader(state, broker, local, found)
+                self._as_leader(state, broker, local, successors)
             elif local.leader >= 0:
                 number = self._fetch(broker, own, state[local.leader])
                 if number >= 0:
@@ -480,20 +484,20 @@ class Transitions:
                 for step, number in self._restarts(broker, own, held):
                     add((step, (*before, number, *behind[:-1], restarted + 1)))
         if len(self.bounds.actions) < len(ACTIONS):
-            return [move for move in found if move[0][0] in self.bounds.actions]
-        return found
+            return [move for move in successors if move[0][0] in self.bounds.actions]
+        return successors
 
-    def _as_leader(self, state: State, broker: int, local: ReplicaState, found: list[tuple[Step, State]]) -> None:
+    def _as_leader(self, state: State, broker: int, local: ReplicaState, successors: list[tuple[Step, State]]) -> None:
         brokers = self.bounds.replicas
         held, written, restarted = state[brokers:]
         own = state[broker]
         before, behind = state[:broker], state[broker + 1 : brokers]
         if written < self.bounds.records and len(local.log) < self.bounds.log_size:
             number = self._write(broker, own, written)
-            found.append((("write", broker), (*before, number, *behind, held, written + 1, restarted)))
+            successors.append((("write", broker), (*before, number, *behind, held, written + 1, restarted)))
         number = self._advance(broker, own, local, state)
         if number >= 0:
-            found.append((("hw", broker), (*before, number, *behind, held, written, restarted)))
+            successors.append((("hw", broker), (*before, number, *behind, held, written, restarted)))
         decisions, _isr = self.held.items[held]
         if local.epoch == len(decisions) - 1:
             # The controller accepts ISR changes only from the leader of its newest decision.
@@ -503,7 +507,7 @@ class Transitions:
                     if change is not None:
                         step, number = change
                         after = self._with_isr(decisions, self.locals.items[number].isr)
-                        found.append((step, (*before, number, *behind, after, written, restarted)))
+                        successors.append((step, (*before, number, *behind, after, written, restarted)))
 
     def _with_isr(self, decisions: tuple[LeaderDecision, ...], isr: tuple[int, ...]) -> int:
         """Return the controller's state after an ISR change, which the newest decision then carries."""
@@ -515,43 +519,43 @@ class Transitions:
         return after
 
     def _control_moves(self, held: int) -> list[tuple[Step, int]]:
-        found = self._control.get(held)
-        if found is None:
+        moves = self._control.get(held)
+        if moves is None:
             decisions, isr = self.held.items[held]
-            found = self._control[held] = [
+            moves = self._control[held] = [
                 (step, self.held.of(((*decisions, decision), decision.isr)))
                 for step, decision in (next_decisions(decisions, isr) if len(decisions) < self.bounds.epochs else ())
             ]
-        return found
+        return moves
 
     def _news(self, broker: int, own: int, held: int) -> tuple[list[tuple[Step, int]], list[tuple[int, int]]]:
         """Return a replica's steps on new decisions: its own, and (epoch, leader) of those by which it may follow."""
-        found = self._alone.get((broker, own, held))
-        if found is None:
-            found = self._alone[broker, own, held] = ([], [])
+        moves = self._alone.get((broker, own, held))
+        if moves is None:
+            moves = self._alone[broker, own, held] = ([], [])
             local = self.locals.items[own]
             for epoch, decision in enumerate(self.held.items[held][0]):
                 if epoch <= local.epoch:
                     continue
                 if decision.leader == broker:
-                    found[0].append((("lead", broker, epoch), self._lead(broker, own, decision, epoch)))
+                    moves[0].append((("lead", broker, epoch), self._lead(broker, own, decision, epoch)))
                 elif decision.leader >= 0:
-                    found[1].append((epoch, decision.leader))
+                    moves[1].append((epoch, decision.leader))
                 elif not self._as_module:
-                    found[0].append((("follow", broker, epoch), self._follow(broker, own, epoch, NO_NODE, -1)))
-        return found
+                    moves[0].append((("follow", broker, epoch), self._follow(broker, own, epoch, NO_NODE, -1)))
+        return moves
 
     def _restarts(self, broker: int, own: int, held: int) -> list[tuple[Step, int]]:
         """Return the restarts with every HW that the checkpoint may have."""
-        found = self._restarted.get((broker, own, held))
-        if found is None:
+        restarts = self._restarted.get((broker, own, held))
+        if restarts is None:
             local, newest = self.locals.items[own], len(self.held.items[held][0]) - 1
-            found = self._restarted[broker, own, held] = [
+            restarts = self._restarted[broker, own, held] = [
                 (("restart", broker, hw), self.locals.of(self._steps.restart(broker, local, hw, newest)))
                 for hw in range(local.hw + 1)
                 if local.epoch >= 0
             ]
-        return found
+        return restarts
 
     def _number(self, local: ReplicaState | None) -> int:
         return -1 if local is None else self.locals.of(local)

@@ -33,7 +33,7 @@ class ClusterState:
     is_up: Callable[[int], bool]
     """Whether a broker's process is running or paused."""
     brokers: tuple[int, ...]
-    known: Callable[[int], Mapping[str, PartitionState]]
+    cached_states: Callable[[int], Mapping[str, PartitionState]]
     """Return the partitions in a running broker's metadata cache."""
     registration: Callable[[int], int]
     """Return the committed registration epoch of a broker, -1 for none."""
@@ -134,13 +134,13 @@ def of_broker_with(
 ) -> tuple[ConfigEntry, ...]:
     """Return all configs of a broker with these values, some of them ``given`` dynamically."""
     defaults = defaults_of("broker", profile.number)
-    found = []
+    entries = []
     for name, key in BROKER.items():
         if name in defaults:
             source: Source = "run time" if given and name in given else "start" if name in held else "default"
             value = held.get(name, defaults[name])
-            found.append(ConfigEntry(key, "" if value is None else format_value(value), source))
-    return tuple(found)
+            entries.append(ConfigEntry(key, "" if value is None else format_value(value), source))
+    return tuple(entries)
 
 
 def of_topic(settings: TopicConfigs, profile: Profile, topic: str) -> tuple[ConfigEntry, ...]:

@@ -89,7 +89,7 @@ def _wire(cluster: NetworkedCluster, partition: str, follower: int) -> InflightF
     fetcher = next((each for each in running if each.has(partition)), None)
     if fetcher is None or fetcher._dead:
         return InflightFetch(follower, -1, "none")
-    requested = next((each for each in fetcher._asked if each.partition == partition), None)
+    requested = next((each for each in fetcher._requested if each.partition == partition), None)
     blank = InflightFetch(follower, fetcher.leader, "none", offset=-1 if requested is None else requested.offset)
     if not fetcher._outstanding:
         again_us = fetcher._delayed.get(partition, -1)
@@ -116,12 +116,14 @@ def _awake(
     number, leader, follower = fetcher._outstanding, fetcher.leader, blank.follower
     request = _newest(in_flight_messages(cluster.network, follower, leader), number)
     response = _newest(in_flight_messages(cluster.network, leader, follower), number)
-    found = response or request
-    if found is not None:
-        wire = replace(blank, state=_state(found), until_us=found.arrives_us, question=_QUESTIONS[type(found.message)])
-        if not isinstance(found.message, FetchRequest | FetchResponse):
+    message = response or request
+    if message is not None:
+        wire = replace(
+            blank, state=_state(message), until_us=message.arrives_us, question=_QUESTIONS[type(message.message)]
+        )
+        if not isinstance(message.message, FetchRequest | FetchResponse):
             wire = replace(wire, offset=-1)
-        return _with_reply(wire, found.message, partition) if isinstance(found.message, _REPLIES) else wire
+        return _with_reply(wire, message.message, partition) if isinstance(message.message, _REPLIES) else wire
     answerer = cluster.brokers.get(leader)
     session = None if answerer is None else answerer.purgatory.sessions.of((follower, fetcher.index))
     if session is not None and session.delayed_request is not None and session.delayed_request.correlation_id == number:
@@ -134,14 +136,14 @@ def _newest(under_way: Iterable[InFlightMessage], number: int) -> InFlightMessag
     matching = [
         each for each in under_way if type(each.message) in _QUESTIONS and each.message.correlation_id == number
     ]
-    return min(matching, key=lambda each: (_ORDER.index(each.place), each.arrives_us), default=None)
+    return min(matching, key=lambda each: (_ORDER.index(each.location), each.arrives_us), default=None)
 
 
-def _state(found: InFlightMessage) -> FetchState:
-    reply = isinstance(found.message, _REPLIES)
-    if found.place == "wire":
+def _state(message: InFlightMessage) -> FetchState:
+    reply = isinstance(message.message, _REPLIES)
+    if message.location == "wire":
         return "reply" if reply else "request"
-    if found.place == "cut":
+    if message.location == "cut":
         return "reply_cut" if reply else "request_cut"
     return "reply_held" if reply else "request_held"
 

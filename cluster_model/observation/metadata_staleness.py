@@ -32,30 +32,30 @@ def stale(cluster_state: ClusterState, broker: int) -> int:
     """Return the number of partitions that are older in a broker's metadata, or missing; 0 while it is down."""
     if not cluster_state.is_up(broker):
         return 0
-    known = cluster_state.known(broker)
+    known = cluster_state.cached_states(broker)
     return sum(_is_outdated(known.get(name), record.state) for name, record in cluster_state.records.items())
 
 
-def _is_outdated(known: PartitionState | None, decided: PartitionState) -> bool:
-    if known is decided:
+def _is_outdated(cached: PartitionState | None, decided: PartitionState) -> bool:
+    if cached is decided:
         return False
-    if known is None:
+    if cached is None:
         return True
-    if known.topic_id and decided.topic_id and known.topic_id != decided.topic_id:
+    if cached.topic_id and decided.topic_id and cached.topic_id != decided.topic_id:
         return True
-    return (known.leader_epoch, known.partition_epoch) < (decided.leader_epoch, decided.partition_epoch)
+    return (cached.leader_epoch, cached.partition_epoch) < (decided.leader_epoch, decided.partition_epoch)
 
 
 def outdated(cluster_state: ClusterState) -> dict[str, list[CachedMetadataView]]:
     """Return partition → the states in running brokers' caches that are older than the committed one."""
-    found: dict[str, list[CachedMetadataView]] = {}
+    views: dict[str, list[CachedMetadataView]] = {}
     for broker in filter(cluster_state.is_up, cluster_state.brokers):
-        known = cluster_state.known(broker)
+        known = cluster_state.cached_states(broker)
         for name, record in cluster_state.records.items():
             state = known.get(name)
             if state is not record.state and _is_outdated(state, record.state):
-                found.setdefault(name, []).append(_cached_view(broker, state))
-    return found
+                views.setdefault(name, []).append(_cached_view(broker, state))
+    return views
 
 
 def _cached_view(broker: int, state: PartitionState | None) -> CachedMetadataView:
@@ -67,7 +67,7 @@ def _cached_view(broker: int, state: PartitionState | None) -> CachedMetadataVie
 def believed_leader(cluster_state: ClusterState, partition: str, broker: int) -> int:
     """Return the leader in a broker's metadata, NO_LEADER if unknown, or if the broker is down."""
     cluster_state.record(partition)
-    state = cluster_state.known(broker).get(partition) if cluster_state.is_up(broker) else None
+    state = cluster_state.cached_states(broker).get(partition) if cluster_state.is_up(broker) else None
     return NO_LEADER if state is None else state.leader
 
 

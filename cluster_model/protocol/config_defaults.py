@@ -75,13 +75,13 @@ def _of(
     since: str = OLDEST,
     by: str = "",
     until: str = "",
-    gone: str = "",
+    removed_in: str = "",
     instead: str = "",
     without: ConfigValue | None = None,
 ) -> ConfigHistory:
     """Make an entry: the first default, the release and the KIP that introduced it, and the changes of the default."""
     defaults = (ReleaseDefault(since, value, by), *(ReleaseDefault(*change) for change in changes))
-    return ConfigHistory(name, defaults, until, gone, instead, without)
+    return ConfigHistory(name, defaults, until, removed_in, instead, without)
 
 
 def _table(*entries: ConfigHistory) -> Mapping[str, ConfigHistory]:
@@ -107,7 +107,7 @@ _SETUP: Final = (
 _REPLICATION: Final = (
     _of("replica.lag.time.max.ms", 10_000, ("2.5", 30_000, "KIP-537")),
     _of(
-        "replica.lag.max.messages", 4_000, until="0.8.2", gone="KIP-16", instead="replica.lag.time.max.ms",
+        "replica.lag.max.messages", 4_000, until="0.8.2", removed_in="KIP-16", instead="replica.lag.time.max.ms",
         without=4_000,
     ),
     _of("replica.fetch.wait.max.ms", 500),
@@ -121,7 +121,7 @@ _REPLICATION: Final = (
     _of("broker.heartbeat.interval.ms", 2_000, since="2.8", by="KIP-631", instead="zookeeper.session.timeout.ms"),
     _of("broker.session.timeout.ms", 9_000, since="2.8", by="KIP-631", instead="zookeeper.session.timeout.ms"),
     _of(
-        "zookeeper.session.timeout.ms", 6_000, ("2.5", 18_000, "KIP-537"), until="3.9", gone=_ZOOKEEPER_ONLY,
+        "zookeeper.session.timeout.ms", 6_000, ("2.5", 18_000, "KIP-537"), until="3.9", removed_in=_ZOOKEEPER_ONLY,
         instead="broker.session.timeout.ms",
     ),
     _of("num.io.threads", 8),
@@ -155,8 +155,8 @@ _LOGS: Final = (
     _of("log.roll.jitter.ms", None),
     _of("message.max.bytes", 1_000_012, ("2.5", 1_048_588, "KAFKA-4203")),
     _of(
-        "log.message.timestamp.difference.max.ms", LONG_MAX, since="0.10.0", by="KIP-32", until="3.9", gone="KIP-937",
-        instead="log.message.timestamp.before.max.ms", without=LONG_MAX,
+        "log.message.timestamp.difference.max.ms", LONG_MAX, since="0.10.0", by="KIP-32", until="3.9",
+        removed_in="KIP-937", instead="log.message.timestamp.before.max.ms", without=LONG_MAX,
     ),
     _of(
         "log.message.timestamp.before.max.ms", LONG_MAX, since="3.6", by="KIP-937",
@@ -240,15 +240,15 @@ _CONTROLLERS: Final = (
     _of("metadata.max.idle.interval.ms", 500, since="3.3", by="KIP-835"),
     _of("auto.leader.rebalance.enable", True),
     _of("leader.imbalance.check.interval.seconds", 300),
-    _of("leader.imbalance.per.broker.percentage", 10, until="3.9", gone=_ZOOKEEPER_ONLY),
+    _of("leader.imbalance.per.broker.percentage", 10, until="3.9", removed_in=_ZOOKEEPER_ONLY),
     _of("unclean.leader.election.interval.ms", 300_000, since="3.9", by="KAFKA-12670"),
     _of(ELR_FEATURE, 0, ("4.1", 1, "KIP-966"), since="4.0", by="KIP-966"),
     _of("num.partitions", 1),
     _of("default.replication.factor", 1),
     _of("initial.broker.registration.timeout.ms", 60_000, since="2.8", by="KIP-631"),
     _of("controlled.shutdown.enable", True),
-    _of("controlled.shutdown.max.retries", 3, until="3.9", gone=_ZOOKEEPER_ONLY),
-    _of("controlled.shutdown.retry.backoff.ms", 5_000, until="3.9", gone=_ZOOKEEPER_ONLY),
+    _of("controlled.shutdown.max.retries", 3, until="3.9", removed_in=_ZOOKEEPER_ONLY),
+    _of("controlled.shutdown.retry.backoff.ms", 5_000, until="3.9", removed_in=_ZOOKEEPER_ONLY),
     _of("controller.socket.timeout.ms", 30_000),
     _of("min.insync.replicas", 1),
     _of("unclean.leader.election.enable", True, ("0.11", False, "KIP-106")),

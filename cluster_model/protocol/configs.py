@@ -183,15 +183,15 @@ def log_rules(profile: Profile, broker: Config, topic: Config) -> LogConfig:
     Raises:
         ModelError: a cleanup policy that the version lacks.
     """
-    found = topic_values(profile, broker, topic)
+    values = topic_values(profile, broker, topic)
 
     def number(name: str) -> int:
-        return int(found[name] or 0)
+        return int(values[name] or 0)
 
     def us(name: str) -> int:
         return duration_us(number(name))
 
-    policies = _policies(profile, str(found["cleanup.policy"]))
+    policies = _policies(profile, str(values["cleanup.policy"]))
     roll_us, max_lag_us = us("segment.ms"), us("max.compaction.lag.ms")
     return LogConfig(
         segment_bytes=number("segment.bytes"),
@@ -203,7 +203,7 @@ def log_rules(profile: Profile, broker: Config, topic: Config) -> LogConfig:
         retention_bytes=number("retention.bytes"),
         delete_delay_us=us("file.delete.delay.ms"),
         by_timestamp=profile.time_index,
-        log_append_time=found["message.timestamp.type"] == "LogAppendTime",
+        log_append_time=values["message.timestamp.type"] == "LogAppendTime",
         oldest_us=us("message.timestamp.before.max.ms"),
         newest_us=us("message.timestamp.after.max.ms"),
         flush_us=us("flush.ms"),
@@ -211,12 +211,12 @@ def log_rules(profile: Profile, broker: Config, topic: Config) -> LogConfig:
         max_message=number("max.message.bytes"),
         delete="delete" in policies,
         compact="compact" in policies,
-        min_dirty_ppm=millionths(str(found["min.cleanable.dirty.ratio"])),
+        min_dirty_ppm=millionths(str(values["min.cleanable.dirty.ratio"])),
         tombstone_us=us("delete.retention.ms"),
         min_lag_us=us("min.compaction.lag.ms"),
         max_lag_us=max_lag_us,
-        codec=_codec(profile, str(found["compression.type"])),
-        preallocate=found["preallocate"] is True,
+        codec=_codec(profile, str(values["compression.type"])),
+        preallocate=values["preallocate"] is True,
     )
 
 
@@ -227,19 +227,19 @@ def topic_values(profile: Profile, broker: Config, topic: Config) -> dict[str, C
     """
     number = profile.number
     own, beneath = EffectiveConfig("topic", number, topic), EffectiveConfig("broker", number, broker)
-    found: dict[str, ConfigValue | None] = {}
+    values: dict[str, ConfigValue | None] = {}
     for name in TOPIC_DEFAULTS:
         synonym = TOPIC_SYNONYMS.get(name)
         if synonym is None or (name in topic and own.exists(name)):
-            found[name] = own.value(name)
+            values[name] = own.value(name)
             continue
         value = beneath.value(synonym)
         for coarser, millis in COARSER_UNITS.get(synonym, ()):
             given = beneath.value(coarser) if value is None else None
             value = value if given is None else _times(int(given), millis)
-        found[name] = value
-    _bound_by_difference(found)
-    return found
+        values[name] = value
+    _bound_by_difference(values)
+    return values
 
 
 def _times(count: int, millis: int) -> int:
@@ -247,17 +247,17 @@ def _times(count: int, millis: int) -> int:
     return count if count < 0 else min(count * millis, NEVER)
 
 
-def _bound_by_difference(found: dict[str, ConfigValue | None]) -> None:
+def _bound_by_difference(values: dict[str, ConfigValue | None]) -> None:
     """Apply ``message.timestamp.difference.max.ms`` to each side without a limit of its own (KIP-937).
 
     As ``LogConfig.getMessageTimestampBeforeMaxMs`` and ``getMessageTimestampAfterMaxMs`` of 3.6 to 3.9; before 3.6
     there is only the difference.
     """
-    difference = found["message.timestamp.difference.max.ms"]
+    difference = values["message.timestamp.difference.max.ms"]
     for side in ("before", "after"):
         name = f"message.timestamp.{side}.max.ms"
-        if found[name] == NEVER:
-            found[name] = difference
+        if values[name] == NEVER:
+            values[name] = difference
 
 
 def _codec(profile: Profile, name: str) -> int:

@@ -76,11 +76,11 @@ def features_of(profile: Profile, config: Mapping[str, ConfigValue]) -> tuple[Fe
             TRANSACTION_FEATURE: 2 if profile.transactions_v2 else int(config.get(TRANSACTION_FEATURE, 1)),
         }
     highest = _by_name(_HIGHEST, profile.number)
-    found = [Feature(name, 0, most, levels.get(name, 0)) for name, most in highest.items()]
+    features = [Feature(name, 0, most, levels.get(name, 0)) for name, most in highest.items()]
     lowest, newest = _reached(_LOWEST_METADATA_LEVELS, profile.number), latest_of(profile.version).number
     level = metadata_version(profile.protocol).number if profile.protocol else newest
-    found.append(Feature(METADATA_FEATURE, lowest, newest, level))
-    return tuple(sorted(found))
+    features.append(Feature(METADATA_FEATURE, lowest, newest, level))
+    return tuple(sorted(features))
 
 
 def highest_levels(newest: int) -> dict[str, int]:

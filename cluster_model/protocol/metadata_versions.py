@@ -71,16 +71,16 @@ def metadata_version(text: str) -> MetadataVersion:
         ModelError: there is no such level.
     """
     segments = text.split(".")
-    known = _BY_NAME.get(".".join(segments[: 3 if segments[0] == "0" else 2]))
-    if known is None and text.isdecimal():
-        known = _BY_NUMBER.get(int(text))
-    if known is None:
+    version = _BY_NAME.get(".".join(segments[: 3 if segments[0] == "0" else 2]))
+    if version is None and text.isdecimal():
+        version = _BY_NUMBER.get(int(text))
+    if version is None:
         raise ModelError(
             f"unknown level {text!r}; known: {METADATA_VERSIONS[0].name} to {METADATA_VERSIONS[-1].name}, such as "
             f"3.9-IV0, or its release, 3.9, or its number, 21",
             code="no_level",
         )
-    return known
+    return version
 
 
 def latest_of(release: str) -> MetadataVersion:

@@ -102,25 +102,25 @@ class CompactionOverlay(NamedTuple):
 
     def remaining(self, start: int, end: int) -> list[Range]:
         """Return the ranges of ``[start, end)`` that are still there."""
-        found: list[Range] = []
+        present: list[Range] = []
         at = start
         for low, high in self.within(start, end):
             if at < low:
-                found.append((at, low))
+                present.append((at, low))
             at = high
         if at < end:
-            found.append((at, end))
-        return found
+            present.append((at, end))
+        return present
 
-    def take(self, start: int, end: int, most: int) -> tuple[int, int, int]:
-        """Take up to ``most`` records of ``[start, end)``: (next position, count, offset of the last one or -1).
+    def take(self, start: int, end: int, limit: int) -> tuple[int, int, int]:
+        """Take up to ``limit`` records of ``[start, end)``: (next position, count, offset of the last one or -1).
 
         With fewer records left, the next position is ``end``.
         """
         count, last = 0, -1
         for low, high in self.remaining(start, end):
-            if high - low >= most - count:
-                return low + most - count, most, low + most - count - 1
+            if high - low >= limit - count:
+                return low + limit - count, limit, low + limit - count - 1
             count, last = count + high - low, high - 1
         return end, count, last
 

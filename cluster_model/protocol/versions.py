@@ -1296,7 +1296,7 @@ _NEGOTIATED: Final[Version] = (0, 10, 0)
 
 def _check_compatible(client: Version, brokers: Version) -> None:
     """Reject a client and brokers that have no version of a request in common."""
-    found = f"a client of {name_of(client)} with brokers of {name_of(brokers)}"
+    combination = f"a client of {name_of(client)} with brokers of {name_of(brokers)}"
     if max(client, brokers) >= (4, 0) and min(client, brokers) < _OLDEST_OF_4:
         needed = "clients of 2.1 or later" if client < brokers else "brokers of 2.1 or later"
         text = f"Kafka 4 needs {needed} (KIP-896)"
@@ -1308,7 +1308,7 @@ def _check_compatible(client: Version, brokers: Version) -> None:
         text = "a client of a later release needs brokers of 0.10.0 or later (KIP-35)"
     else:
         return
-    raise ConfigConflictError("client.version", f"{found}: {text}", code="incompatible_client")
+    raise ConfigConflictError("client.version", f"{combination}: {text}", code="incompatible_client")
 
 
 @cache

@@ -13,25 +13,25 @@ ONE: Final = 1 << FRACTION
 def log2(number: int) -> int:
     """Return the binary logarithm of a positive integer, in fixed point, rounded down."""
     exponent = number.bit_length() - 1
-    rest = (number << FRACTION) >> exponent
+    mantissa = (number << FRACTION) >> exponent
     result = exponent
     for _ in range(FRACTION):
-        rest = rest * rest >> FRACTION
+        mantissa = mantissa * mantissa >> FRACTION
         result <<= 1
-        if rest >= 2 * ONE:
-            rest >>= 1
+        if mantissa >= 2 * ONE:
+            mantissa >>= 1
             result += 1
     return result
 
 
 def exp2(exponent: int) -> int:
     """Return two to the power of a fixed-point number, in fixed point; exact to about the last ten bits."""
-    whole, part = exponent >> FRACTION, exponent & (ONE - 1)
+    whole_part, part = exponent >> FRACTION, exponent & (ONE - 1)
     result = ONE
     for place, root in enumerate(_roots()):
         if part >> (FRACTION - 1 - place) & 1:
             result = result * root >> FRACTION
-    return result << whole if whole >= 0 else result >> -whole
+    return result << whole_part if whole_part >= 0 else result >> -whole_part
 
 
 @lru_cache(maxsize=1)
@@ -75,14 +75,14 @@ _MASK_32: Final = 0xFFFFFFFF
 def murmur2(key: bytes) -> int:
     """Return 32-bit murmur2 with Kafka's seed, unsigned; Java's int has the same bits with a sign."""
     length = len(key)
-    whole = length & ~3
+    aligned = length & ~3
     hashed = _SEED ^ length
-    for at in range(0, whole, 4):
+    for at in range(0, aligned, 4):
         word = int.from_bytes(key[at : at + 4], "little") * _M & _MASK_32
         word = (word ^ word >> 24) * _M & _MASK_32
         hashed = hashed * _M & _MASK_32 ^ word
-    if whole < length:
-        hashed = (hashed ^ int.from_bytes(key[whole:], "little")) * _M & _MASK_32
+    if aligned < length:
+        hashed = (hashed ^ int.from_bytes(key[aligned:], "little")) * _M & _MASK_32
     hashed = (hashed ^ hashed >> 13) * _M & _MASK_32
     return hashed ^ hashed >> 15
 

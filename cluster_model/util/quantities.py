@@ -141,14 +141,14 @@ def rounded_time(at_us: int) -> str:
 # Lists.
 
 
-def listed(items: Iterable[str], last: str = "or", *, most: int = 30) -> str:
-    """Format items as ``a, b or c``; of more than ``most`` only the first ones and the number of others."""
-    found = list(items)
-    if len(found) > most:
-        return f"{', '.join(found[:most])} {last} {counted(len(found) - most, 'other')}"
-    if len(found) < 2:
-        return found[0] if found else "nothing"
-    return f"{', '.join(found[:-1])} {last} {found[-1]}"
+def listed(items: Iterable[str], last: str = "or", *, limit: int = 30) -> str:
+    """Format items as ``a, b or c``; of more than ``limit`` only the first ones and the number of others."""
+    names = list(items)
+    if len(names) > limit:
+        return f"{', '.join(names[:limit])} {last} {counted(len(names) - limit, 'other')}"
+    if len(names) < 2:
+        return names[0] if names else "nothing"
+    return f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 def alternatives(items: Iterable[str]) -> str:
@@ -157,17 +157,17 @@ def alternatives(items: Iterable[str]) -> str:
     return f"{'; '.join(found[:-1])}; or {found[-1]}" if len(found) > 1 else "".join(found)
 
 
-def few_names(items: Sequence[str], most: int = 3) -> str:
+def few_names(items: Sequence[str], limit: int = 3) -> str:
     """Format a few names in full, of more only how many: ``orders-0, orders-3`` or ``orders-0, orders-1 +4``."""
-    if len(items) <= most:
+    if len(items) <= limit:
         return ", ".join(items)
-    return f"{', '.join(items[: most - 1])} +{len(items) - most + 1}"
+    return f"{', '.join(items[: limit - 1])} +{len(items) - limit + 1}"
 
 
 def brokers(ids: Iterable[int]) -> str:
     """Format broker ids: ``broker 1``, ``brokers 1, 2 and 3``."""
     found = [str(each) for each in dict.fromkeys(ids)]
-    return f"broker{'s' if len(found) > 1 else ''} {listed(found, 'and', most=len(found))}"
+    return f"broker{'s' if len(found) > 1 else ''} {listed(found, 'and', limit=len(found))}"
 
 
 def offsets(start: int, end: int) -> str:

@@ -116,14 +116,14 @@ class RangeSet:
 
     def without(self, start: int, end: int) -> list[Range]:
         """Return the parts of ``[start, end)`` that are not in the set."""
-        found: list[Range] = []
+        remaining: list[Range] = []
         for low, high in self.within(start, end):
             if start < low:
-                found.append((start, low))
+                remaining.append((start, low))
             start = high
         if start < end:
-            found.append((start, end))
-        return found
+            remaining.append((start, end))
+        return remaining
 
     def has(self, number: int) -> bool:
         """Whether a number is in the set."""

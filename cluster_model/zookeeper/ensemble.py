@@ -256,9 +256,9 @@ class Ensemble:
         """
         zxid = first_zxid(1)
         tree = self._committed_tree
-        known = dict(clients)
+        before = dict(clients)
         sessions: dict[int, int] = {}
-        for node, client in known.items():
+        for node, client in before.items():
             zxid += 1
             tree.judge(CreateSession(client.timeout_us, node), 0, zxid)
             sessions[node] = zxid
@@ -277,13 +277,13 @@ class Ensemble:
             results.append(result)
         self._published_zxid = tree.zxid = zxid
         self._form()
-        for node, client in known.items():
+        for node, client in before.items():
             self._connect(node, client.server)
             attempt = client.begin(sessions[node], tree.sessions[sessions[node]].timeout_us, zxid)
             self.server(client.server).processor.begin(node, attempt, sessions[node])
         for node, operation, result in watches:
-            known[node].begin_watching(operation, result)
-            self.server(known[node].server).processor.begin_watching(node, operation, result)
+            before[node].begin_watching(operation, result)
+            self.server(before[node].server).processor.begin_watching(node, operation, result)
         return tuple(results)
 
     def _connect(self, first: int, second: int) -> None:

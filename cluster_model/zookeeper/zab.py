@@ -265,14 +265,14 @@ class LeaderRole(Upstream):
         if isinstance(message, FollowerInfo):
             self._join(source, message)
             return
-        known = self._followers.get(source)
-        if known is None or known.join != message.join:
+        follower_state = self._followers.get(source)
+        if follower_state is None or follower_state.join != message.join:
             if not isinstance(message, LearnerDisconnected):
                 self._port.send(source, LearnerDisconnected(message.join))
             return
-        known.received_at = self._port.now
+        follower_state.received_at = self._port.now
         if isinstance(message, FollowerPing | Ack):
-            self._logged(known, message.zxid)
+            self._logged(follower_state, message.zxid)
         elif isinstance(message, Forward):
             self.submit(message.origin, message.session, message.operation)
         elif isinstance(message, Touch):
@@ -281,9 +281,9 @@ class LeaderRole(Upstream):
             timeout_us = self._tracker.reopen(message.session, message.attempt, self._port.now)
             self._port.send(source, Revalidated(*message, timeout_us))
         elif isinstance(message, AckEpoch):
-            self._acknowledged(source, known, message)
+            self._acknowledged(source, follower_state, message)
         elif isinstance(message, AckNewLeader):
-            self._has_history(source, known, message.zxid)
+            self._has_history(source, follower_state, message.zxid)
         elif isinstance(message, LearnerDisconnected):
             self.on_disconnect(source)
 
@@ -298,7 +298,7 @@ class LeaderRole(Upstream):
         else:
             self._settle_epoch()
 
-    def _acknowledged(self, source: int, known: Follower, message: AckEpoch) -> None:
+    def _acknowledged(self, source: int, follower_state: Follower, message: AckEpoch) -> None:
         """Handle ACKEPOCH; resign if a follower has a longer history, which must not be lost (``waitForEpochAck``).
 
         Only when a majority has acknowledged the epoch is it in force, and no follower gets a history before.
@@ -310,28 +310,28 @@ class LeaderRole(Upstream):
         ):
             self._resign()
             return
-        known.stage = ACKED
-        known.logged = message.last_zxid
-        known.counts = message.current_epoch >= 0
+        follower_state.stage = ACKED
+        follower_state.logged = message.last_zxid
+        follower_state.counts = message.current_epoch >= 0
         if self._store.current_epoch == self.epoch:
-            self._synchronize(source, known)
+            self._synchronize(source, follower_state)
         elif 1 + sum(1 for follower in self._followers.values() if follower.counts) >= self._majority:
             self._store.current_epoch = self.epoch
             for server, follower in self._followers.items():
                 if follower.stage == ACKED:
                     self._synchronize(server, follower)
 
-    def _synchronize(self, follower: int, known: Follower) -> None:
-        sync = self._store.sync_for(known.join, self.epoch, known.logged)
-        known.stage = SYNCED
-        known.logged = 0
+    def _synchronize(self, follower: int, follower_state: Follower) -> None:
+        sync = self._store.sync_for(follower_state.join, self.epoch, follower_state.logged)
+        follower_state.stage = SYNCED
+        follower_state.logged = 0
         self._port.send(follower, sync)
 
-    def _has_history(self, source: int, known: Follower, zxid: int) -> None:
-        known.stage = ACTIVE
-        known.logged = zxid
+    def _has_history(self, source: int, follower_state: Follower, zxid: int) -> None:
+        follower_state.stage = ACTIVE
+        follower_state.logged = zxid
         if self.established:
-            self._port.send(source, UpToDate(known.join, self._store.committed))
+            self._port.send(source, UpToDate(follower_state.join, self._store.committed))
             self._commit()
         else:
             self._establish()
@@ -355,17 +355,17 @@ class LeaderRole(Upstream):
         now = self._port.now
         settings = self._settings
         limit = settings.sync_limit if self.established else settings.init_limit
-        for follower, known in tuple(self._followers.items()):
-            if now - known.received_at > limit * settings.tick_us:
-                self._port.send(follower, LearnerDisconnected(known.join))
+        for follower, state in tuple(self._followers.items()):
+            if now - state.received_at > limit * settings.tick_us:
+                self._port.send(follower, LearnerDisconnected(state.join))
                 self.on_disconnect(follower)
         late = now - self._since >= settings.init_limit * settings.tick_us
         if self._count(ACTIVE) < self._majority and (self.established or late):
             self._resign()
             return
-        for follower, known in self._followers.items():
-            if known.stage == ACTIVE:
-                ping = LeaderPing(known.join, self._store.last_zxid, self._store.committed)
+        for follower, state in self._followers.items():
+            if state.stage == ACTIVE:
+                ping = LeaderPing(state.join, self._store.last_zxid, self._store.committed)
                 self._port.send(follower, ping)
         self._tick_alarm.arm(now + settings.tick_us)
 
@@ -405,23 +405,23 @@ class LeaderRole(Upstream):
                 self._port.send(follower, Proposal(known.join, previous, txn))
         self._commit()
 
-    def _logged(self, known: Follower, zxid: int) -> None:
-        if zxid > known.logged and known.stage == ACTIVE:
-            known.logged = zxid
+    def _logged(self, follower_state: Follower, zxid: int) -> None:
+        if zxid > follower_state.logged and follower_state.stage == ACTIVE:
+            follower_state.logged = zxid
             self._commit()
 
     def _commit(self) -> None:
         """Commit what a majority has logged, in order (``tryToCommit``)."""
-        logged = [known.logged for known in self._followers.values() if known.stage == ACTIVE]
+        logged = [state.logged for state in self._followers.values() if state.stage == ACTIVE]
         logged.append(self._store.last_zxid)
         if not self.established or len(logged) < self._majority:
             return
         zxid = sorted(logged, reverse=True)[self._majority - 1]
         if zxid <= self._store.committed:
             return
-        for follower, known in self._followers.items():
-            if known.stage == ACTIVE:
-                self._port.send(follower, Commit(known.join, zxid))
+        for follower, state in self._followers.items():
+            if state.stage == ACTIVE:
+                self._port.send(follower, Commit(state.join, zxid))
         self._apply(zxid)
 
     # -- sessions -----------------------------------------------------------------------------------------------------

@@ -25,15 +25,15 @@ def describe_group(cluster: Cluster, group: str) -> DescribedGroup:
     Raises:
         ModelError: there is no such group, it has no coordinator, or the coordinator cannot answer now.
     """
-    known = groups_of(cluster)
-    if group not in known:
+    groups = groups_of(cluster)
+    if group not in groups:
         if any(spec.name == group for spec in cluster.spec.groups):
             raise ModelError(
                 f"group {shown(group)} has no coordinator: its members are assigned their partitions manually",
                 code="no_coordinator",
             )
         known_groups = (
-            f"; known groups: {listed(known, 'and')}{nearest(group, known)}" if known else "; known groups: none"
+            f"; known groups: {listed(groups, 'and')}{nearest(group, groups)}" if groups else "; known groups: none"
         )
         raise ModelError(f"no group {shown(group)}{known_groups}", code="no_group")
     broker = cluster_overview.coordinator(cluster, group)
@@ -53,7 +53,7 @@ def describe_group(cluster: Cluster, group: str) -> DescribedGroup:
 
 def offsets(cluster: Cluster, group: DescribedGroup) -> Table:
     """Return the table of ``--describe``; LOG-END-OFFSET is the actual high watermark."""
-    found = cluster_overview.known(cluster, group.group_id)
+    found = cluster_overview.group_metadata(cluster, group.group_id)
     committed = {} if found is None else {name: value.offset for name, value in found.offsets.committed.items()}
     return offset_table(group, committed, _ends(cluster, partitions_of(group, committed)), cluster.name_of)
 
@@ -76,7 +76,7 @@ def state(cluster: Cluster, group: DescribedGroup) -> Table:
 
 def states(cluster: Cluster) -> Table:
     """Return the table of all groups; the state is ``-`` where the coordinator cannot answer."""
-    found: Table = []
+    table: Table = []
     for name in groups_of(cluster):
         try:
             group = describe_group(cluster, name)
@@ -84,5 +84,5 @@ def states(cluster: Cluster) -> Table:
             group = DescribedGroup(name, 0, "-")
         if group.state != GroupState.DEAD:
             heads, row = state(cluster, group)
-            found = [*(found or [heads]), row]
-    return found
+            table = [*(table or [heads]), row]
+    return table

@@ -330,7 +330,7 @@ def test_a_new_process_waits_for_metadata_before_it_can_say_what_became_of_a_let
     cluster.restart(M0)
     (producer,) = cluster.clients.dead_letter_producers
     told: list[bool] = []
-    producer.told = told.append
+    producer.on_outcome = told.append
     producer.send()
     producer.on_disconnect(1)
     assert told == []

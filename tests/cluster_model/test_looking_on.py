@@ -123,7 +123,7 @@ def test_flights_are_the_messages_between_two_living_processes() -> None:
         asked := [each for each in in_flight_messages(cluster.network, 2, 1) if isinstance(each.message, FetchRequest)]
     ):
         cluster.run(cluster.next_event_us(), 1)
-    assert asked[0].place == "wire"
+    assert asked[0].location == "wire"
     assert asked[0].arrives_us > cluster.now_us
     cluster.network.power_off(2)
     assert not list(in_flight_messages(cluster.network, 2, 1))

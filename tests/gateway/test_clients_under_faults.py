@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.cluster_overview import known
+from cluster_model.cluster_overview import group_metadata
 from playbooks.engine.replay import replay
 from playbooks.recording.reader import read_session
 from tests.gateway import hosting
@@ -59,7 +59,7 @@ class Everybody:
 
     def committed(self, library: str) -> int:
         def ask(cluster: Cluster) -> int:
-            group = known(cluster, f"{library}-group")
+            group = group_metadata(cluster, f"{library}-group")
             told = None if group is None else group.offsets.committed.get("orders-0")
             return -1 if told is None else told.offset
 

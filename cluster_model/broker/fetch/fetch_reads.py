@@ -185,17 +185,17 @@ def epoch_end(
     partition: str,
     epoch: int,
     current: int,
-    known: Container[str] = (),
+    known_partitions: Container[str] = (),
     *,
     finds_epoch: bool | None = None,
 ) -> EpochEnd:
     """Return where ``epoch`` ended in this log (``Partition.lastOffsetForLeaderEpoch``).
 
-    ``known`` are the partitions of the broker's metadata cache. ``finds_epoch``: whether the version of the request has
-    the epoch found in its response (KIP-279), None for the newest that the replica's broker would send itself.
+    ``known_partitions`` are those of the broker's metadata cache. ``finds_epoch``: whether the version of the request
+    has the epoch found in its response (KIP-279), None for the newest that the replica's broker would send itself.
     """
     if replica is None:
-        return EpochEnd(partition, epoch, missing_replica_error(partition, known), UNDEFINED, UNDEFINED)
+        return EpochEnd(partition, epoch, missing_replica_error(partition, known_partitions), UNDEFINED, UNDEFINED)
     error = check_epoch(replica, current)
     if error is NONE and replica.leadership is None:
         error = KafkaError.NOT_LEADER_OR_FOLLOWER
@@ -208,9 +208,9 @@ def epoch_end(
     return EpochEnd(partition, epoch, 0, UNDEFINED, log.epochs.end_offset_kip_101(epoch, log.leo))
 
 
-def missing_replica_error(partition: str, known: Container[str]) -> KafkaError:
+def missing_replica_error(partition: str, known_partitions: Container[str]) -> KafkaError:
     """Return the error of a broker without a replica: NOT_LEADER if metadata lists the partition (KAFKA-6796)."""
-    return KafkaError.NOT_LEADER_OR_FOLLOWER if partition in known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    return KafkaError.NOT_LEADER_OR_FOLLOWER if partition in known_partitions else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def serve_fetch(
@@ -218,16 +218,16 @@ def serve_fetch(
     request: FetchRequest,
     fetch: FetchPartition,
     now: int,
-    known: Container[str],
+    known_partitions: Container[str],
     *,
     book: bool,
 ) -> FetchData:
     """Read for a fetch; ``book``: count it as a fetch of the follower, which a delayed fetch does only on arrival.
 
-    ``known`` are the partitions of the broker's metadata cache.
+    ``known_partitions`` are the partitions of the broker's metadata cache.
     """
     if replica is None:
-        error = missing_replica_error(fetch.partition, known)
+        error = missing_replica_error(fetch.partition, known_partitions)
     else:
         error = check_epoch(replica, requested_epoch(replica, request, fetch))
         leadership = replica.leadership

@@ -118,10 +118,10 @@ class ReplicaFetcherThread:
     """Fetcher thread that replicates its partitions from one leader (``ReplicaFetcherThread``)."""
 
     __slots__ = (
-        "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_connection", "_connection_lost", "_correlation",
-        "_dead", "_delayed", "_exchange", "_finds_epoch", "_held", "_held_until", "_leader_offsets", "_outstanding",
-        "_partitions", "_port", "_replicas", "_sent_epoch", "_session", "_slots", "_steady", "_throttle", "_timer",
-        "_touched", "_unsent", "index", "leader",
+        "_broker_epoch", "_busy", "_changed", "_config", "_connection", "_connection_lost", "_correlation", "_dead",
+        "_delayed", "_exchange", "_finds_epoch", "_held", "_held_until", "_leader_offsets", "_outstanding",
+        "_partitions", "_port", "_replicas", "_requested", "_sent_epoch", "_session", "_slots", "_steady", "_throttle",
+        "_timer", "_touched", "_unsent", "index", "leader",
     )  # fmt: skip
 
     def __init__(
@@ -163,7 +163,7 @@ class ReplicaFetcherThread:
         self._correlation = first_correlation(port.incarnation, index)
         self._outstanding = 0
         """Correlation id of the request in flight, 0 for none."""
-        self._asked: list[FetchPartition] = []
+        self._requested: list[FetchPartition] = []
         """The fetch session's partitions, as the leader knows them."""
         self._slots: dict[str, int] = {}
         self._leader_offsets: list[tuple[int, int]] = []
@@ -263,7 +263,7 @@ class ReplicaFetcherThread:
         if self._steady and not self._delayed and self._broker_epoch() == self._sent_epoch:
             changed = self._changed
             if changed:
-                requested = self._asked
+                requested = self._requested
                 partitions = tuple([requested[slot] for slot in changed])
                 changed.clear()
                 self._send(self.request(self._next(), partitions))
@@ -317,7 +317,7 @@ class ReplicaFetcherThread:
         self._send(ListOffsetsRequest(self._next(), partition, which, seek.epoch, self._port.node_id))
 
     def _begin(self, partitions: list[FetchPartition]) -> None:
-        self._asked = partitions
+        self._requested = partitions
         self._slots = {entry.partition: slot for slot, entry in enumerate(partitions)}
         self._leader_offsets = [(-1, -1)] * len(partitions)
         self._changed.clear()
@@ -397,7 +397,7 @@ class ReplicaFetcherThread:
         """Apply a response after no change of partitions or roles: partitions left out are unchanged."""
         for data in response.partitions:
             slot = self._slots[data.partition]
-            fetch = self._asked[slot]
+            fetch = self._requested[slot]
             replica = self._replicas[data.partition]
             following = replica.following
             outcome = FetcherAction.IGNORED if following is None else following.apply_fetch(now, fetch, data)
@@ -413,7 +413,7 @@ class ReplicaFetcherThread:
                 or replica.log.log_start != fetch.log_start
                 or data.diverging is not None
             ):
-                self._asked[slot] = following.next_fetch()
+                self._requested[slot] = following.next_fetch()
                 self._changed.append(slot)
 
     def report_log_starts(self, partitions: Iterable[str]) -> None:
@@ -423,15 +423,15 @@ class ReplicaFetcherThread:
             following = None if slot is None else self._following(partition)
             if slot is None or following is None or slot in self._changed:
                 continue
-            if following.replica.log.log_start != self._asked[slot].log_start:
+            if following.replica.log.log_start != self._requested[slot].log_start:
                 self._exchange.wake()
-                self._asked[slot] = following.next_fetch()
+                self._requested[slot] = following.next_fetch()
                 self._changed.append(slot)
 
     def _apply_full(self, now: int, response: FetchResponse) -> None:
         """Apply a response after partitions or roles changed: every partition counts, including those left out."""
         news = {data.partition: data for data in response.partitions}
-        for fetch, (hw, log_start) in zip(self._asked, self._leader_offsets, strict=True):
+        for fetch, (hw, log_start) in zip(self._requested, self._leader_offsets, strict=True):
             data = news.get(fetch.partition)
             if data is None:
                 no_records = Slice(fetch.offset, fetch.offset, ())
@@ -530,7 +530,7 @@ class ReplicaFetcherThread:
         """Return all state as nested tuples."""
         return (
             tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
-            tuple(self._asked), tuple(self._leader_offsets), tuple(self._changed), self._steady, self._sent_epoch,
+            tuple(self._requested), tuple(self._leader_offsets), tuple(self._changed), self._steady, self._sent_epoch,
             self._timer.save(), self._session.save(), (self._held, self._held_until, self._connection_lost, self._dead),
             self._connection.save(), self._unsent,
         )  # fmt: skip
@@ -545,7 +545,7 @@ class ReplicaFetcherThread:
         self._connection.load(connection)
         self._partitions = dict.fromkeys(partitions)
         self._delayed = dict(delayed)
-        self._asked = list(requested)
+        self._requested = list(requested)
         self._slots = {entry.partition: slot for slot, entry in enumerate(requested)}
         self._leader_offsets = list(leader_offsets)
         self._changed = list(changed)

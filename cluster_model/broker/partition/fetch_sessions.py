@@ -189,16 +189,16 @@ class FetchSession:
         self,
         source: Source,
         serial: int,
-        asked: tuple[FetchPartition, ...],
+        requested: tuple[FetchPartition, ...],
         exchange: LongPoll,
         cache: SessionCache,
     ) -> None:
         self.source = source
         self.serial = serial
         self.exchange = exchange
-        self.partitions = list(asked)
-        self.slot_of = {entry.partition: slot for slot, entry in enumerate(asked)}
-        self.dirty: dict[int, None] = dict.fromkeys(range(len(asked)))
+        self.partitions = list(requested)
+        self.slot_of = {entry.partition: slot for slot, entry in enumerate(requested)}
+        self.dirty: dict[int, None] = dict.fromkeys(range(len(requested)))
         self.delayed_request: FetchRequest | None = None
         self._cache = cache
         self._session_id = 0
@@ -233,10 +233,10 @@ class FetchSession:
         """Record the arrival of a fetch."""
         self._arrived = now
 
-    def late(self, now: int, most: int) -> bool:
-        """Whether the last fetch arrived more than ``most`` microseconds ago."""
+    def late(self, now: int, limit_us: int) -> bool:
+        """Whether the last fetch arrived more than ``limit_us`` microseconds ago."""
         exchange = self.exchange
-        return not (exchange.asleep and exchange.longest_us <= most) and now - self.arrived > most
+        return not (exchange.asleep and exchange.longest_us <= limit_us) and now - self.arrived > limit_us
 
     @property
     def deadline(self) -> int:
@@ -347,7 +347,7 @@ class FetchSessions:
         """Return the sessions that fetch a partition."""
         return self._by_partition.get(partition, _NONE)
 
-    def open(self, source: Source, asked: tuple[FetchPartition, ...]) -> FetchSession:
+    def open(self, source: Source, requested: tuple[FetchPartition, ...]) -> FetchSession:
         """Open a session that replaces the fetcher's last one.
 
         A fetch that is still delayed there gets no response: a fetcher that starts anew has closed its old connection.
@@ -357,7 +357,7 @@ class FetchSessions:
             for entry in previous.partitions:
                 self._by_partition[entry.partition].remove(previous)
         self._serial += 1
-        session = FetchSession(source, self._serial, asked, self._exchange(*source), self._cache)
+        session = FetchSession(source, self._serial, requested, self._exchange(*source), self._cache)
         self._add(session)
         return session
 
@@ -366,9 +366,9 @@ class FetchSessions:
         for entry in session.partitions:
             self._by_partition.setdefault(entry.partition, []).append(session)
 
-    def late(self, now: int, most: int) -> dict[str, None]:
-        """Return the partitions of fetchers whose last fetch arrived more than ``most`` microseconds ago."""
-        late = [session for session in self._by_source.values() if session.late(now, most)]
+    def late(self, now: int, limit_us: int) -> dict[str, None]:
+        """Return the partitions of fetchers whose last fetch arrived more than ``limit_us`` microseconds ago."""
+        late = [session for session in self._by_source.values() if session.late(now, limit_us)]
         return {entry.partition: None for session in late for entry in session.partitions}
 
     def wake(self) -> None:

@@ -338,8 +338,8 @@ class PartitionLeaderState:
         "proposal", "proposals", "remotes", "replica",
     )  # fmt: skip
 
-    def __init__(self, replica: "Replica", state: PartitionState, now: int, *, anew: bool = True) -> None:
-        """Start a leadership; ``anew``: rebuild the state of idempotent producers by reading the log."""
+    def __init__(self, replica: "Replica", state: PartitionState, now: int, *, is_new: bool = True) -> None:
+        """Start a leadership; ``is_new``: rebuild the state of idempotent producers by reading the log."""
         self.replica = replica
         self.isr = state.isr
         self.pending: tuple[int, ...] | None = None
@@ -350,7 +350,7 @@ class PartitionLeaderState:
         self.epoch_start = replica.log.leo
         self.remotes = {broker: self._new_remote(broker, now) for broker in state.replicas if broker != replica.broker}
         self.producers = producer_state(replica.profile, replica.config.producer_expiry_us, replica.log.transactions)
-        if anew:
+        if is_new:
             self.producers.rebuild(replica.log, replica.producer_snapshot)
         self._waiting: list[tuple[int, int]] = []
         self._epoch_branch: EpochBranch | None = None
@@ -696,7 +696,7 @@ class PartitionLeaderState:
         isr, pending, proposal, epoch_start, remotes, producers, waiting, epoch_branch, proposals = saved
         epoch, partition_epoch = replica.leader_epoch, replica.partition_epoch
         state = PartitionState(replica.partition, replica.broker, epoch, isr, partition_epoch, replica.assignment)
-        self = cls(replica, state, 0, anew=False)
+        self = cls(replica, state, 0, is_new=False)
         self.pending, self.proposal, self.epoch_start = pending, proposal, epoch_start
         self.remotes = loaded_remotes(remotes, sessions.watching(replica.partition))
         self.producers.load(producers)

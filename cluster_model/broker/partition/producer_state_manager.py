@@ -133,7 +133,7 @@ class ProducerStateManager:
         In Kafka's order: a duplicate of a remembered batch, the epoch, the sequence number (``ProducerAppendInfo``). An
         unknown producer may start with any sequence number, but up to 2.4 only with 0.
         """
-        entry = self._known(producer_id, now)
+        entry = self._entry(producer_id, now)
         if entry is None:
             return (_unknown_producer_error(profile) if first else NONE), -1
         stored, _at, kept, _coordinator = entry
@@ -152,7 +152,7 @@ class ProducerStateManager:
 
     def epoch_of(self, producer_id: int, now: int) -> int:
         """Return the last epoch of a producer, -1 if it is unknown."""
-        entry = self._known(producer_id, now)
+        entry = self._entry(producer_id, now)
         return -1 if entry is None else entry[0]
 
     def coordinator_epoch_of(self, producer_id: int) -> int:
@@ -166,18 +166,16 @@ class ProducerStateManager:
         Each is (id, epoch, last sequence, time of its last write, coordinator epoch, first offset of its open
         transaction); -1 where there is none.
         """
-        found = []
+        rows = []
         for producer_id in tuple(self._last):
-            entry = self._known(producer_id, now)
+            entry = self._entry(producer_id, now)
             if entry is not None:
                 epoch, at, kept, coordinator = entry
                 last = kept[-1][1] if kept else -1
-                found.append(
-                    (producer_id, epoch, last, at, coordinator, self.transactions.ongoing.get(producer_id, -1))
-                )
-        return tuple(found)
+                rows.append((producer_id, epoch, last, at, coordinator, self.transactions.ongoing.get(producer_id, -1)))
+        return tuple(rows)
 
-    def _known(self, producer_id: int, now: int) -> _Entry | None:
+    def _entry(self, producer_id: int, now: int) -> _Entry | None:
         """Return a producer's entry, None if it is unknown or had expired at the last check."""
         entry = self._last.get(producer_id)
         checked_at = now - now % EXPIRY_CHECK_US
@@ -258,10 +256,12 @@ def _marker(
     Since 4.2 the marker of version 2 must have a newer epoch than an open transaction (KIP-1228). Without an open
     transaction the same epoch is a repeated marker (KAFKA-19999).
     """
-    known = producers.epoch_of(request.producer_id, now)
+    latest_epoch = producers.epoch_of(request.producer_id, now)
     is_strict = profile.strict_markers and request.transaction_version > 1
-    is_late = is_strict and request.producer_epoch == known and request.producer_id in producers.transactions.ongoing
-    if request.producer_epoch < known or is_late:
+    is_late = (
+        is_strict and request.producer_epoch == latest_epoch and request.producer_id in producers.transactions.ongoing
+    )
+    if request.producer_epoch < latest_epoch or is_late:
         return KafkaError.INVALID_PRODUCER_EPOCH, -1
     if request.coordinator_epoch < producers.coordinator_epoch_of(request.producer_id):
         return KafkaError.TRANSACTION_COORDINATOR_FENCED, -1

@@ -84,11 +84,11 @@ def run_cleaner(replicas: Iterable[Replica], config: BrokerConfig, now: int) -> 
     """Run one round of the cleaner; returns the pause until the next in microseconds, -1 if the thread has ended."""
     compacted = [replica for replica in replicas if replica.log.rules.compact and not replica.uncleanable]
     dirtiest: Replica | None = None
-    most = end = -1
+    dirtiest_ppm = end = -1
     for replica in compacted:
         work = to_clean(replica.log, replica.cleanable_to, replica.cleaner_offset, replica.wall_time(now))
-        if work is not None and work.dirty_ppm > most:
-            dirtiest, most, end = replica, work.dirty_ppm, work.first_uncleanable
+        if work is not None and work.dirty_ppm > dirtiest_ppm:
+            dirtiest, dirtiest_ppm, end = replica, work.dirty_ppm, work.first_uncleanable
     if dirtiest is not None and dirtiest.damages and (bad := stops_cleaner(dirtiest, end)) >= 0:
         return _failed(dirtiest, bad, config, now)
     if dirtiest is not None and not dirtiest.profile.compaction_needs_keys and lacks_keys(dirtiest.log, end):

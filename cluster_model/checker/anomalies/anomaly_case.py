@@ -36,12 +36,12 @@ class AnomalyCounter:
     def __init__(self) -> None:
         self._cases: dict[tuple[str, str, str, str], tuple[int, tuple[Example, ...]]] = {}
 
-    def count(self, name: str, who: str, key: str, example: Example, count: int = 1, manner: str = "") -> None:
+    def count(self, name: str, client: str, key: str, example: Example, count: int = 1, manner: str = "") -> None:
         """Count an observation, or ``count`` of them with one example."""
-        before, examples = self._cases.get((name, who, key, manner), (0, ()))
+        before, examples = self._cases.get((name, client, key, manner), (0, ()))
         if len(examples) < EXAMPLES:
             examples = (*examples, example)
-        self._cases[name, who, key, manner] = (before + count, examples)
+        self._cases[name, client, key, manner] = (before + count, examples)
 
     def cases(self) -> list[AnomalyCase]:
         """Return all cases, in the order in which they were first observed."""

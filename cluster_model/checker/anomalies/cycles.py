@@ -30,7 +30,7 @@ def components(edges: Edges) -> list[list[int]]:
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     on_stack: dict[int, None] = {}
-    found: list[list[int]] = []
+    cycles: list[list[int]] = []
     for root in edges:
         if root in index:
             continue
@@ -54,8 +54,8 @@ def components(edges: Edges) -> list[list[int]]:
                 if low[node] == index[node]:
                     component = _pop_until(on_stack, node)
                     if len(component) > 1:
-                        found.append(sorted(component))
-    return found
+                        cycles.append(sorted(component))
+    return cycles
 
 
 def _pop_until(stack: dict[int, None], until: int) -> list[int]:
@@ -235,13 +235,13 @@ def _written_by(writers: _Writers, where: tuple[str, str], sequence: int, count:
     if where not in writers:
         return []
     starts, ranges = writers[where]
-    found: list[int] = []
+    writer_indexes: list[int] = []
     index = max(0, bisect_right(starts, sequence) - 1)
     while index < len(ranges) and ranges[index][0] < sequence + count:
         if ranges[index][1] > sequence:
-            found.append(ranges[index][2])
+            writer_indexes.append(ranges[index][2])
         index += 1
-    return found
+    return writer_indexes
 
 
 def _joined(sends: tuple[Send, ...]) -> tuple[Send, ...]:

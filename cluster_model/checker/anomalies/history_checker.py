@@ -89,26 +89,26 @@ class HistoryChecker:
     """Checker of all anomalies in one history of operations."""
 
     __slots__ = (
-        "_closed", "_operations", "_parts", "_sent_in_order", "consumed", "cycles", "facts", "gaps", "groups", "lags",
-        "polls", "realtime", "tally",
+        "_closed", "_operations", "_parts", "_sent_in_order", "consumed", "counter", "cycles", "facts", "gaps",
+        "groups", "lags", "polls", "realtime",
     )  # fmt: skip
 
     def __init__(self, payload: Payload, empty: Empty | None = None, begin: Begin | None = None) -> None:
-        self.tally = AnomalyCounter()
+        self.counter = AnomalyCounter()
         """Anomalies that are final."""
         self.facts = KeyIndex(payload, empty, begin)
-        self.gaps = OffsetJumps(self.facts, self.tally)
-        self.polls = PollOrder(self.gaps, self.tally)
+        self.gaps = OffsetJumps(self.facts, self.counter)
+        self.polls = PollOrder(self.gaps, self.counter)
         self._sent_in_order = SendOrder(self.facts, self.gaps)
         self.consumed = ConsumedOffsets(self.facts)
         self.cycles = Cycles(self.facts)
         self.lags = RealtimeLags()
-        self.realtime = RealtimeOrder(self.tally)
-        self.groups = GroupChecks(self.tally)
+        self.realtime = RealtimeOrder(self.counter)
+        self.groups = GroupChecks(self.counter)
         self._operations = 0
         self._closed: tuple[AnomalyCase, ...] | None = None
         self._parts: tuple[_Part, ...] = (
-            self.tally, self.facts, self.gaps, self.polls, self._sent_in_order, self.consumed, self.cycles, self.lags,
+            self.counter, self.facts, self.gaps, self.polls, self._sent_in_order, self.consumed, self.cycles, self.lags,
             self.realtime, self.groups,
         )  # fmt: skip
 
@@ -196,7 +196,7 @@ class HistoryChecker:
     def transaction(self, op: Op, manner: str) -> None:
         """Record that sends and reads, which are recorded already, formed one operation."""
         if op.sends and op.reads:
-            rules.find_precommitted_reads(op, self._payload, COMMITTED if COMMITTED in manner else "", self.tally)
+            rules.find_precommitted_reads(op, self._payload, COMMITTED if COMMITTED in manner else "", self.counter)
         if op.f == TXN and op.type != FAIL:
             self.cycles.record_transaction(op, committed_only=COMMITTED in manner)
 
@@ -211,10 +211,10 @@ class HistoryChecker:
         facts = self.facts.keys.get(key)
         if facts is None:
             return
-        _find_in(facts, self.tally, now)
+        _find_in(facts, self.counter, now)
         consumed = AnomalyCounter()
         self.consumed.find(consumed, now, key)
-        self.tally.add(consumed)
+        self.counter.add(consumed)
         self.facts.reset(key)
         parts = (self.gaps, self.polls, self._sent_in_order, self.consumed, self.cycles, self.lags, self.realtime)
         for part in (*parts, self.groups):
@@ -224,15 +224,15 @@ class HistoryChecker:
 
     def close(self, now: int) -> None:
         """End the history and decide all anomalies."""
-        tally = self._current(now)
+        counter = self._current(now)
         for facts in self.facts.keys.values():
-            rules.find_lost_writes(facts, tally, now)
-            rules.find_unseen_writes(facts, tally, now)
-        self._sent_in_order.find(tally, now)
-        self.gaps.decide(tally)
-        self.cycles.find(tally, now)
-        self.lags.find(tally)
-        self._closed = tuple(tally.cases())
+            rules.find_lost_writes(facts, counter, now)
+            rules.find_unseen_writes(facts, counter, now)
+        self._sent_in_order.find(counter, now)
+        self.gaps.decide(counter)
+        self.cycles.find(counter, now)
+        self.lags.find(counter)
+        self._closed = tuple(counter.cases())
 
     def cases(self, now: int) -> tuple[AnomalyCase, ...]:
         """Return the anomalies; before the end only those that do not depend on later reads."""
@@ -240,12 +240,12 @@ class HistoryChecker:
 
     def _current(self, now: int) -> AnomalyCounter:
         self.facts.settle()
-        tally = AnomalyCounter()
-        tally.add(self.tally)
+        counter = AnomalyCounter()
+        counter.add(self.counter)
         for facts in self.facts.keys.values():
-            _find_in(facts, tally, now)
-        self.consumed.find(tally, now)
-        return tally
+            _find_in(facts, counter, now)
+        self.consumed.find(counter, now)
+        return counter
 
     @property
     def entries(self) -> int:

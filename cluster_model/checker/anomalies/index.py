@@ -176,10 +176,10 @@ class KeyObservations:
         for log_branch, first, last in fresh:
             for _offset, client, sequence, count in self.payload(self.key, log_branch, first, last):
                 end = sequence + count
-                known = self.log_values.get(client)
-                if known is None:
-                    known = self.log_values[client] = RangeSet()
-                added = known.add(sequence, end)
+                seen_values = self.log_values.get(client)
+                if seen_values is None:
+                    seen_values = self.log_values[client] = RangeSet()
+                added = seen_values.add(sequence, end)
                 for low, high in subtract([(sequence, end)], added):
                     add_range(self.duplicated, client, low, high)
         fresh, self._fresh_read = self._fresh_read, []

@@ -30,7 +30,7 @@ class OffsetJump(NamedTuple):
     """A jump from one offset of a key to a higher one that is not the next."""
 
     name: str
-    who: str
+    reader: str
     key: str
     manner: str
     source: int
@@ -42,18 +42,18 @@ class OffsetJump(NamedTuple):
 class OffsetJumps:
     """Undecided jumps, and how often each occurred."""
 
-    __slots__ = ("_facts", "_waiting", "tally")
+    __slots__ = ("_facts", "_waiting", "counter")
 
     def __init__(self, facts: KeyIndex, counter: AnomalyCounter) -> None:
         self._facts = facts
-        self.tally = counter
+        self.counter = counter
         self._waiting: dict[OffsetJump, tuple[int, int]] = {}
         """Jump → (count, virtual time of the first in microseconds)."""
 
     def add(self, step: OffsetJump, now: int) -> None:
         """Record a jump, and count it at once if it is known to skip values."""
         if COMMITTED not in step.manner and self._skipped(step):
-            self._report(self.tally, step, 1, now)
+            self._report(self.counter, step, 1, now)
         elif not self._over_markers(step):
             count, first = self._waiting.get(step, (0, now))
             self._waiting[step] = (count + 1, first)
@@ -82,8 +82,12 @@ class OffsetJumps:
 
     def _report(self, counter: AnomalyCounter, step: OffsetJump, count: int, now: int) -> None:
         skipped = self._skipped(step)
-        text = f"{step.who} went from offset {step.source} to {step.target} of {step.key}, skipping {skipped} records"
-        counter.count(step.name, step.who, step.key, Example(now, step.source, step.target, text), count, step.manner)
+        text = (
+            f"{step.reader} went from offset {step.source} to {step.target} of {step.key}, skipping {skipped} records"
+        )
+        counter.count(
+            step.name, step.reader, step.key, Example(now, step.source, step.target, text), count, step.manner
+        )
 
     def decide(self, counter: AnomalyCounter) -> None:
         """Count the undecided jumps that are now known to skip values."""
@@ -129,11 +133,11 @@ INTERNAL_POLL_SKIP: Final = f"int-{POLL_SKIP}"
 class PollOrder:
     """Last offset that each process received of each key, over all operations and in the current one."""
 
-    __slots__ = ("_current", "_gaps", "_last", "_tally")
+    __slots__ = ("_counter", "_current", "_gaps", "_last")
 
     def __init__(self, gaps: OffsetJumps, counter: AnomalyCounter) -> None:
         self._gaps = gaps
-        self._tally = counter
+        self._counter = counter
         self._last: dict[str, dict[str, Range]] = {}
         """Process → key → (last offset, its log branch)."""
         self._current: dict[str, dict[str, Range]] = {}
@@ -145,14 +149,14 @@ class PollOrder:
             inside.clear()
 
     def polled(
-        self, who: tuple[str, str], key: str, log_branch: int, start: int, end: int, now: int, *,
+        self, reader: tuple[str, str], key: str, log_branch: int, start: int, end: int, now: int, *,
         moved: bool = False, ok: bool = True,
     ) -> None:  # fmt: skip
-        """Check that ``[start, end)`` of a log branch follows what ``who`` (process, manner) received before.
+        """Check that ``[start, end)`` of a log branch follows what ``reader`` (process, manner) received before.
 
         ``moved``: a rebalance moved the key meanwhile.
         """
-        process = who[0]
+        process = reader[0]
         last = self._last.get(process)
         if last is None:
             last, inside = self._last[process], self._current[process] = {}, {}
@@ -162,20 +166,20 @@ class PollOrder:
         if before is not None:
             if start != before[0] + 1 and not moved:
                 names = (INTERNAL_NONMONOTONIC_POLL, INTERNAL_POLL_SKIP)
-                self._compare(names, (*who, key), before, (start, log_branch), now)
+                self._compare(names, (*reader, key), before, (start, log_branch), now)
         else:
             before = last.get(key)
             if before is not None and start != before[0] + 1:
-                self._compare((NONMONOTONIC_POLL, POLL_SKIP), (*who, key), before, (start, log_branch), now)
+                self._compare((NONMONOTONIC_POLL, POLL_SKIP), (*reader, key), before, (start, log_branch), now)
         inside[key] = (end - 1, log_branch)
         if ok:
             last[key] = (end - 1, log_branch)
 
     def _compare(
-        self, names: tuple[str, str], who: tuple[str, str, str], source: Range, target: Range, now: int
+        self, names: tuple[str, str], reader: tuple[str, str, str], source: Range, target: Range, now: int
     ) -> None:
         """Compare two (offset, log branch) pairs; ``names`` are the anomalies for a step back and for a skip."""
-        process, manner, key = who
+        process, manner, key = reader
         (before, old), (after, new) = source, target
         back, skip = names
         name = client_of(process)
@@ -183,7 +187,7 @@ class PollOrder:
             self._gaps.add(OffsetJump(skip, name, key, manner, before, after, (min(old, new), new)), now)
             return
         text = f"{name} received offset {after} of {key} after offset {before}"
-        self._tally.count(back, name, key, Example(now, after, before + 1, text), 1, manner)
+        self._counter.count(back, name, key, Example(now, after, before + 1, text), 1, manner)
 
     def keep(self, process: str, keys: tuple[str, ...]) -> None:
         """Forget all keys but those of a successful assign or subscribe."""
@@ -323,7 +327,7 @@ class SendOrder:
             return
         text = f"record {other.start} of {client} is at offset {other.first}, but the one before it at {one.last}"
         example = Example(now, other.first, one.last + 1, text)
-        gaps.tally.count(INTERNAL_NONMONOTONIC_SEND if inside else NONMONOTONIC_SEND, client, key, example)
+        gaps.counter.count(INTERNAL_NONMONOTONIC_SEND if inside else NONMONOTONIC_SEND, client, key, example)
 
     def outcome_unknown(self, process: str, send: Send, operation: int) -> None:
         """Record a send with unknown outcome."""
@@ -335,7 +339,7 @@ class SendOrder:
         chains = {where: list(chain) for where, chain in self._chains.items()}
         for each in self._unknown:
             chain = chains.setdefault((each.process, each.send.key), [])
-            for piece in self._found(each):
+            for piece in self._observed(each):
                 self._insert(chain, (each.process, each.send.key), piece, gaps, now)
         for where, chain in chains.items():
             failed = self._facts.key(where[1]).ended[FAIL].get(client_of(where[0]))
@@ -346,7 +350,7 @@ class SendOrder:
                     self._compare(where, one, other, gaps, now)
         gaps.decide(counter)
 
-    def _found(self, each: _UnknownSend) -> list[ValueRun]:
+    def _observed(self, each: _UnknownSend) -> list[ValueRun]:
         """Return where the values of a send with unknown outcome were observed."""
         send = each.send
         facts = self._facts.key(send.key)
@@ -433,16 +437,16 @@ class RealtimeLags:
             self._count(self._worst, who, before)
         self._newest[who] = (invoked_us, last)
 
-    def _count(self, worst: "_Worst", who: tuple[str, str], poll: tuple[int, int]) -> None:
+    def _count(self, worst: "_Worst", reader: tuple[str, str], poll: tuple[int, int]) -> None:
         """Count a finished poll if it lagged behind what was known when it was called."""
         invoked_us, last = poll
-        key = who[1]
+        key = reader[1]
         ends = self._ends.get(key)
         if ends is None or ends[-1] <= last + 1:
             return
         lag = invoked_us - self._times[key][bisect_right(ends, last + 1)]
         if lag > 0:
-            client = (client_of(who[0]), key)
+            client = (client_of(reader[0]), key)
             count, most, at, offset = worst.get(client, (0, 0, 0, 0))
             if lag > most:
                 most, at, offset = lag, invoked_us, last
@@ -504,10 +508,10 @@ class _PendingSends:
 class RealtimeOrder:
     """Highest acknowledged offset by key, and its value at each pending send, by client and key."""
 
-    __slots__ = ("_highest_acked", "_pending", "_tally")
+    __slots__ = ("_counter", "_highest_acked", "_pending")
 
     def __init__(self, counter: AnomalyCounter) -> None:
-        self._tally = counter
+        self._counter = counter
         self._highest_acked: dict[str, int] = {}
         self._pending: dict[tuple[str, str], _PendingSends] = {}
         """(client, key) → pending sends."""
@@ -524,35 +528,35 @@ class RealtimeOrder:
 
     def acknowledged(self, client: str, key: str, sequence: int, count: int, offset: int, now: int) -> None:
         """Record that values were acknowledged at ``offset``, and check their order."""
-        highest, who = self._highest_acked.get(key, -1), (client, key)
-        if offset <= highest and who in self._pending:
-            self._check_late(who, sequence, count, offset, now)
+        highest, producer = self._highest_acked.get(key, -1), (client, key)
+        if offset <= highest and producer in self._pending:
+            self._check_late(producer, sequence, count, offset, now)
         if offset + count - 1 > highest:
             self._highest_acked[key] = offset + count - 1
-        self._end(who, sequence, sequence + count)
+        self._end(producer, sequence, sequence + count)
 
-    def _check_late(self, who: tuple[str, str], sequence: int, count: int, offset: int, now: int) -> None:
+    def _check_late(self, producer: tuple[str, str], sequence: int, count: int, offset: int, now: int) -> None:
         """Check whether the higher acknowledged offset was already acknowledged when these values were sent."""
-        starts = [(max(first, sequence), highest) for first, highest in self._pending[who].waiting]
+        starts = [(max(first, sequence), highest) for first, highest in self._pending[producer].waiting]
         for index, (first, highest) in enumerate(starts):
             end = starts[index + 1][0] if index + 1 < len(starts) else sequence + count
             late = min(end, sequence + count, sequence + highest + 1 - offset) - first
             if late > 0:
-                client, key = who
+                client, key = producer
                 at = offset + first - sequence
                 text = (
                     f"record {first} of {client} is at offset {at}, but {highest} was acknowledged before it was sent"
                 )
-                self._tally.count(REALTIME_ORDER, client, key, Example(now, at, highest + 1, text), late)
+                self._counter.count(REALTIME_ORDER, client, key, Example(now, at, highest + 1, text), late)
 
     def record_outcome(self, client: str, key: str, sequence: int, count: int) -> None:
         """Record that sends ended with any other outcome."""
         self._end((client, key), sequence, sequence + count)
 
-    def _end(self, who: tuple[str, str], start: int, end: int) -> None:
-        pending = self._pending.get(who)
+    def _end(self, producer: tuple[str, str], start: int, end: int) -> None:
+        pending = self._pending.get(producer)
         if pending is None:
-            pending = self._pending[who] = _PendingSends()
+            pending = self._pending[producer] = _PendingSends()
         ends, waiting = pending.ended.ends, pending.waiting
         if ends and ends[-1] == start:
             ends[-1] = end

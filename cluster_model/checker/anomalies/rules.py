@@ -65,22 +65,22 @@ class ConsumedOffsets:
         """Count each value once, even if it is at several offsets."""
         process, key = owner_key
         facts = self._facts.key(key)
-        found: dict[tuple[str, int], ValueExtent] = {}
+        extents: dict[tuple[str, int], ValueExtent] = {}
         for log_branch, spans in again.items():
             for low, high in spans.ranges():
                 for offset, client, sequence, count in facts.payload(key, log_branch, low, high):
                     for index in range(count):
-                        place = ValueExtent(client, sequence + index, 1, log_branch, offset + index)
-                        found.setdefault((client, sequence + index), place)
-        known: dict[tuple[str, int], None] = {}
-        for place in facts.places(facts.duplicated, self._received[owner_key]):
-            for index in range(place.size):
-                value = (place.client, place.sequence + index)
-                if value in known:
-                    found.setdefault(value, ValueExtent(*value, 1, place.log_branch, place.offset + index))
-                known[value] = None
-        for place in found.values():
-            self._report(counter, (process, key), place, now)
+                        extent = ValueExtent(client, sequence + index, 1, log_branch, offset + index)
+                        extents.setdefault((client, sequence + index), extent)
+        returned: dict[tuple[str, int], None] = {}
+        for extent in facts.places(facts.duplicated, self._received[owner_key]):
+            for index in range(extent.size):
+                value = (extent.client, extent.sequence + index)
+                if value in returned:
+                    extents.setdefault(value, ValueExtent(*value, 1, extent.log_branch, extent.offset + index))
+                returned[value] = None
+        for extent in extents.values():
+            self._report(counter, (process, key), extent, now)
 
     def _report(self, counter: AnomalyCounter, owner_key: _Who, extent: ValueExtent, now: int) -> None:
         process, key = owner_key
@@ -125,17 +125,17 @@ ABORTED_READ: Final = "G1a"
 
 def find_aborted_reads(facts: KeyObservations, counter: AnomalyCounter, now: int) -> None:
     """Count values by the client that sent them; those that a read_committed reader received separately."""
-    found: dict[str, RangeSet] = {}
+    aborted: dict[str, RangeSet] = {}
     for client, failed in facts.ended[FAIL].items():
         again = facts.resent.get(client)
         for start, end in failed.common(facts.values.get(client)):
             for low, high in again.without(start, end) if again else [(start, end)]:
-                add_range(found, client, low, high)
+                add_range(aborted, client, low, high)
     committed: dict[str, RangeSet] = {}
     if facts.read_committed:
-        for place in facts.places(found, facts.read_committed):
+        for place in facts.places(aborted, facts.read_committed):
             add_range(committed, place.client, place.sequence, place.sequence + place.size)
-    for client, spans in found.items():
+    for client, spans in aborted.items():
         known = committed.get(client)
         for manner, parts in ((COMMITTED, known.ranges() if known else []), ("", spans.minus(known))):
             for start, end in parts:
@@ -175,10 +175,10 @@ TWO_OWNERS: Final = "two-owners"
 class GroupChecks:
     """Last committed offset and owner of each key, by group (commit-regression, two-owners)."""
 
-    __slots__ = ("_committed", "_owners", "_tally")
+    __slots__ = ("_committed", "_counter", "_owners")
 
     def __init__(self, counter: AnomalyCounter) -> None:
-        self._tally = counter
+        self._counter = counter
         self._committed: dict[tuple[str, str], int] = {}
         self._owners: dict[tuple[str, str], tuple[int, str]] = {}
         """(group, key) → (newest generation with an owner, the owning process)."""
@@ -189,14 +189,14 @@ class GroupChecks:
         self._committed[group, key] = offset
         if offset < before:
             text = f"{client} committed offset {offset} of {key} for {group} after offset {before}"
-            self._tally.count(COMMIT_REGRESSION, client, key, Example(now, offset, before, text))
+            self._counter.count(COMMIT_REGRESSION, client, key, Example(now, offset, before, text))
 
     def owns(self, group: str, process: str, key: str, generation: int, now: int) -> None:
         """Check the assignment of a key to a member in a generation of its group."""
         known, owner = self._owners.get((group, key), (-1, ""))
         if known == generation and owner not in ("", process):
             text = f"{process} and {owner} both own {key} in generation {generation} of {group}"
-            self._tally.count(TWO_OWNERS, process.partition("#")[0], key, Example(now, -1, -1, text))
+            self._counter.count(TWO_OWNERS, process.partition("#")[0], key, Example(now, -1, -1, text))
         elif generation >= known:
             self._owners[group, key] = (generation, process)
 
@@ -315,13 +315,13 @@ def _last_log_branch(facts: KeyObservations, value: tuple[str, int], at: int, lo
     if not facts.contested.has(at):
         return log_branch
     client, sequence = value
-    found = log_branch
+    latest = log_branch
     for other in facts.log_branches:
         if facts.log[other].has(at):
             for _offset, owner, first, _count in facts.payload(facts.key, other, at, at + 1):
                 if (owner, first) == (client, sequence):
-                    found = max(found, other)
-    return found
+                    latest = max(latest, other)
+    return latest
 
 
 def _bound(facts: KeyObservations, doubles: dict[tuple[str, int], list[int]]) -> int:
@@ -379,7 +379,7 @@ PRECOMMITTED_READ: Final = "precommitted-read"
 def find_precommitted_reads(op: Op, payload: Payload, manner: str, counter: AnomalyCounter) -> None:
     """Count values that an operation both sent and read, by its client."""
     for key in dict.fromkeys(send.key for send in op.sends):
-        found: dict[str, RangeSet] = {}
+        premature: dict[str, RangeSet] = {}
         for read in op.reads:
             if read.key != key:
                 continue
@@ -388,8 +388,8 @@ def find_precommitted_reads(op: Op, payload: Payload, manner: str, counter: Anom
                     low = max(sequence, send.sequence)
                     high = min(sequence + count, send.sequence + send.size)
                     if (send.key, send.client) == (key, client) and low < high:
-                        found.setdefault(client, RangeSet()).add(low, high)
-        for spans in found.values():
+                        premature.setdefault(client, RangeSet()).add(low, high)
+        for spans in premature.values():
             text = f"{client_of(op.process)} sent {spans.size} records to {key} and read them in one operation"
             example = Example(op.time_us, -1, -1, text)
             counter.count(PRECOMMITTED_READ, client_of(op.process), key, example, spans.size, manner)
@@ -403,16 +403,16 @@ UNSEEN: Final = "unseen"
 
 def unread(facts: KeyObservations) -> dict[str, RangeSet]:
     """Return client → acknowledged values that were never read, without those deleted on purpose."""
-    found: dict[str, RangeSet] = {}
+    missing: dict[str, RangeSet] = {}
     for client, sent in facts.ended[OK].items():
         for start, end in sent.minus(facts.values.get(client)):
-            found.setdefault(client, RangeSet()).add(start, end)
-    if facts.start and found:
-        for place in list(facts.places(found)):
+            missing.setdefault(client, RangeSet()).add(start, end)
+    if facts.start and missing:
+        for place in list(facts.places(missing)):
             gone = min(place.size, facts.start - place.offset)
             if gone > 0:
-                found[place.client].remove(place.sequence, place.sequence + gone)
-    return found
+                missing[place.client].remove(place.sequence, place.sequence + gone)
+    return missing
 
 
 def find_unseen_writes(facts: KeyObservations, counter: AnomalyCounter, now: int) -> None:

@@ -416,13 +416,13 @@ class InvariantContext:
 
     def circumstances(self, partition: str, epoch: int) -> tuple[str, ...]:
         """Return the circumstances that may have affected records of a leader epoch, such as a crash with losses."""
-        found = (
+        conditions = (
             (LOSSY, self.allowed_losses.lossy(partition, epoch)),
             (EARLY_JOIN, self.allowed_losses.joined_early(partition, epoch)),
             (LEADER_LACKS_EPOCH, self.allowed_losses.truncated_for_unknown_epoch(partition, epoch)),
             (FETCH_SESSION, self.allowed_losses.counted_unfenced(partition, epoch)),
         )
-        return tuple(name for name, holds in found if holds)
+        return tuple(name for name, holds in conditions if holds)
 
     def report(
         self,
@@ -446,17 +446,19 @@ class InvariantContext:
         With manual steps a replica that lost its log may be elected, which no controller would do: a violation that
         only this explains is known.
         """
-        known = definition.known(self.cluster_state.profile, when)
-        if self.plane is None and LOSSY in when and not known:
-            known = KNOWN_FOR_MANUAL_STEPS
+        explanation = definition.known(self.cluster_state.profile, when)
+        if self.plane is None and LOSSY in when and not explanation:
+            explanation = KNOWN_FOR_MANUAL_STEPS
         key = (definition.name, fault, partition, broker, epoch)
         if key in self._reported:
             return
         self._reported[key] = None
         self.violations[definition.name] = self.violations.get(definition.name, 0) + 1
-        if not known:
+        if not explanation:
             self.unexpected[definition.name] = self.unexpected.get(definition.name, 0) + 1
-        self._emit(InvariantViolated(at_us, definition.name, partition, broker, detail, cause, *offsets, epoch, known))
+        self._emit(
+            InvariantViolated(at_us, definition.name, partition, broker, detail, cause, *offsets, epoch, explanation)
+        )
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""

@@ -199,13 +199,13 @@ class AcksOneBounded(Invariant):
         )  # fmt: skip
 
     def _note(self, partition: str, start: int, end: int, epoch: int, new_epoch: int) -> None:
-        known = self._lost.setdefault(partition, [])
-        if known and known[-1][1:] == (start, epoch, new_epoch):
-            known[-1] = (known[-1][0], end, epoch, new_epoch)
+        losses = self._lost.setdefault(partition, [])
+        if losses and losses[-1][1:] == (start, epoch, new_epoch):
+            losses[-1] = (losses[-1][0], end, epoch, new_epoch)
             return
-        known.append((start, end, epoch, new_epoch))
-        if len(known) > RANGES_KEPT:
-            del known[0]
+        losses.append((start, end, epoch, new_epoch))
+        if len(losses) > RANGES_KEPT:
+            del losses[0]
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""

@@ -146,10 +146,10 @@ class StableReads(Invariant):
         self, partition: str, leader: Replica, event: LeaderElected | BecameLeader | HwAdvanced, end: int
     ) -> bool:
         """Return whether a leader's log differs from the records exposed below ``end``; report it unless allowed."""
-        known = self._exposed.get(partition)
-        if known is None:
+        exposed = self._exposed.get(partition)
+        if exposed is None:
             return False
-        missing = _first_missing(known, end, leader.log)
+        missing = _first_missing(exposed, end, leader.log)
         if missing is None:
             return False
         start, log_branch = missing
@@ -199,10 +199,10 @@ def _below(log: ReplicaLog, end: int) -> tuple[Extent, ...]:
     return tuple([extent for extent in log.extents if extent[0] < end])
 
 
-def _first_missing(known: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[int, int] | None:
+def _first_missing(exposed: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[int, int] | None:
     """Return the first exposed (offset, log branch) below ``end`` that a log lacks; retention does not count."""
-    for number, (start, log_branch) in enumerate(known):
-        stop = min(end, known[number + 1][0] if number + 1 < len(known) else end)
+    for number, (start, log_branch) in enumerate(exposed):
+        stop = min(end, exposed[number + 1][0] if number + 1 < len(exposed) else end)
         at = max(start, log.log_start)
         while at < stop:
             if at >= log.leo:

@@ -303,7 +303,7 @@ def _newest(log: ReplicaLog, before: CompactionOverlay, start: int, stable: int)
 
 def _taken(newest: dict[Key, tuple[int, int]], after: CompactionOverlay) -> list[tuple[int, int]]:
     """Return the newest records that a pass removed, in order of offset."""
-    found: list[tuple[int, int]] = []
+    busy: list[tuple[int, int]] = []
     holes, at = after.holes, 0
     for each in sorted(newest.values()):
         while at < len(holes) and holes[at][1] <= each[0]:
@@ -311,8 +311,8 @@ def _taken(newest: dict[Key, tuple[int, int]], after: CompactionOverlay) -> list
         if at == len(holes):
             break
         if holes[at][0] <= each[0]:
-            found.append(each)
-    return found
+            busy.append(each)
+    return busy
 
 
 def _is_old(replica: Replica, swept: CleanerInput, event: LogCleaned, offset: int) -> bool:

@@ -215,13 +215,13 @@ class AckIsrs:
             self._close(partition, run)
 
     def _record(self, key: tuple[str, int], start: int, end: int, isr: tuple[int, ...]) -> None:
-        known = self._entries.get(key, ())
-        if known:
-            first, last, last_isr = known[-1]
+        recorded = self._entries.get(key, ())
+        if recorded:
+            first, last, last_isr = recorded[-1]
             if last == start and last_isr == isr:
-                self._entries[key] = ((first, end, isr),) if len(known) == 1 else (*known[:-1], (first, end, isr))
+                self._entries[key] = ((first, end, isr),) if len(recorded) == 1 else (*recorded[:-1], (first, end, isr))
                 return
-        entries = list(known)
+        entries = list(recorded)
         index = len(entries)
         while index and entries[index - 1][0] > start:  # Acknowledgements overtake each other, but not by far.
             index -= 1

@@ -161,15 +161,15 @@ class ReaderEvents:
             commit_kind, committed_us,
             faults[-1] if faults else None,
         )  # fmt: skip
-        known = self._unprocessed.get(key, ())
-        if known and known[-1].end == fresh.start and known[-1].at_us == fresh.at_us:
-            last = known[-1]
+        batches = self._unprocessed.get(key, ())
+        if batches and batches[-1].end == fresh.start and batches[-1].at_us == fresh.at_us:
+            last = batches[-1]
             fresh = UnprocessedRecords(
                 last.at_us, last.client, last.start, fresh.end, last.by, last.committed, last.commit_kind,
                 last.committed_us, last.fault_record,
             )  # fmt: skip
-            known = known[:-1]
-        self._unprocessed[key] = (*known, fresh)
+            batches = batches[:-1]
+        self._unprocessed[key] = (*batches, fresh)
 
     def jumps(self) -> Iterator[tuple[str, str, OffsetResetJump, list[Range]]]:
         """Yield (group, partition, jump, ranges of it that the group has not received since)."""

@@ -184,12 +184,12 @@ class DeliveryTracker:
 
     def partition_deliveries(self) -> list[PartitionDeliveries]:
         """Return the outcomes of all records, by client and partition."""
-        found = []
+        deliveries = []
         for client, accounts in sorted(self._accounts.items()):
             for partition, account in sorted(accounts.items()):
                 sent, acked, failed, unknown, aborted = [ranges.ranges() for ranges in account.ranges]
                 sent_count, acked_count, failed_count, unknown_count, aborted_count = account.unnumbered
-                found.append(
+                deliveries.append(
                     PartitionDeliveries(
                         client,
                         partition,
@@ -202,7 +202,7 @@ class DeliveryTracker:
                         (sent_count, acked_count, failed_count, unknown_count, aborted_count),
                     )
                 )
-        return found
+        return deliveries
 
     def blind(self, client: str, partition: str) -> list[Range]:
         """Return the numbers of acks=0 records that reached no leader."""
@@ -293,12 +293,14 @@ class TransactionOutcomes:
         """Yield (partition, log branch, batch, start, end, committed) of transactions with a wrong outcome."""
         for partition, log_branch, batch, start, end, committed in self._ended():
             if not committed:
-                known = self._acked_in(partition, log_branch)
+                acked_ranges = self._acked_in(partition, log_branch)
             else:
                 numbers = self._aborted.get((batch.client, partition))
                 shift = batch.base - batch.sequence
-                known = [] if numbers is None else [(low + shift, high + shift) for low, high in numbers.ranges()]
-            for low, high in known:
+                acked_ranges = (
+                    [] if numbers is None else [(low + shift, high + shift) for low, high in numbers.ranges()]
+                )
+            for low, high in acked_ranges:
                 if max(low, start) < min(high, end):
                     yield partition, log_branch, batch, max(low, start), min(high, end), committed
 

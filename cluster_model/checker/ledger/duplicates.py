@@ -112,13 +112,13 @@ class DuplicateTracker:
         copies.append(copy)
 
     def _add_late(self, key: _ClientPartition, late: _Late) -> None:
-        known = self._late.setdefault(key, [])
-        if known:
-            last = known[-1]
+        batches = self._late.setdefault(key, [])
+        if batches:
+            last = batches[-1]
             if last[:3] == (late.sequence - last.records, late.log_branch, late.offset - last.records):
-                known[-1] = last._replace(records=last.records + late.records)
+                batches[-1] = last._replace(records=last.records + late.records)
                 return
-        known.append(late)
+        batches.append(late)
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
@@ -339,12 +339,12 @@ class ProduceAttempts:
         """Record a failed attempt."""
         key = (event.client, event.partition)
         before: tuple[FailedAttempts, ...] = ()
-        known = []
+        refusals = []
         for each in self._failures.get(key, ()):
             if each.sequence == event.sequence:
                 before = each.runs
             else:
-                known.append(each)
+                refusals.append(each)
         last = before[-1] if before else None
         if last is not None and (last.error, last.broker) == (event.error, event.broker):
             runs = (*before[:-1], last._replace(times=_first_and_last((*last.times, event.at_us), TIMES_KEPT)))
@@ -354,7 +354,7 @@ class ProduceAttempts:
                 (*before, FailedAttempts(event.error, event.broker, (event.at_us,), fault)), RUNS_KEPT
             )
         self._failures[key] = (
-            *known[1 - REFUSALS_KEPT :],
+            *refusals[1 - REFUSALS_KEPT :],
             _Refused(event.sequence, event.sequence + event.count, runs),
         )
 
@@ -365,13 +365,13 @@ class ProduceAttempts:
         fresh = LateAppends(
             event.sequence, end, event.at_us, event.at_us, event.broker, refused[-1].runs if refused else ()
         )  # fmt: skip
-        known = self._late_appends.get(key, ())
-        last = known[-1] if known else None
+        appends = self._late_appends.get(key, ())
+        last = appends[-1] if appends else None
         if last is not None and last.end == fresh.sequence and _mergeable(last, fresh):
             refusals = tuple(map(_merged, last.failures, fresh.failures))
-            self._late_appends[key] = (*known[:-1], last._replace(end=end, last_us=event.at_us, failures=refusals))
+            self._late_appends[key] = (*appends[:-1], last._replace(end=end, last_us=event.at_us, failures=refusals))
         else:
-            self._late_appends[key] = (*known[1 - REPEATS_KEPT :], fresh)
+            self._late_appends[key] = (*appends[1 - REPEATS_KEPT :], fresh)
 
     def _fault_of(self, client: str, broker: int, at_us: int) -> FaultRecord | None:
         """Return the newest fault of the client, else of the broker, that had not ended then."""
@@ -418,9 +418,9 @@ class ProduceAttempts:
         self._failures, self._late_appends = dict(refused), dict(again)
 
 
-def _first_and_last(found: tuple[_Kept, ...], kept: int) -> tuple[_Kept, ...]:
+def _first_and_last(examples: tuple[_Kept, ...], kept: int) -> tuple[_Kept, ...]:
     """Return the first and the last ``kept`` items."""
-    return found if len(found) <= 2 * kept else (*found[:kept], *found[-kept:])
+    return examples if len(examples) <= 2 * kept else (*examples[:kept], *examples[-kept:])
 
 
 def _merged(one: FailedAttempts, other: FailedAttempts) -> FailedAttempts:

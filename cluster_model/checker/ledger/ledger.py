@@ -65,7 +65,7 @@ class MissingRun(NamedTuple):
 
 def runs_of(epoch_branch: EpochBranch, start: int, end: int, committed: Sequence[Range]) -> list[MissingRun]:
     """Split ``[start, end)`` of a log branch where client, acks or committed changes; ``committed`` ascends."""
-    found: list[MissingRun] = []
+    runs: list[MissingRun] = []
     at = first = start
     client, sequence, acks, readable = "", 0, 0, False  # of the run at hand, from ``first`` on
     while at < end:
@@ -80,12 +80,12 @@ def runs_of(epoch_branch: EpochBranch, start: int, end: int, committed: Sequence
         if at == start:
             client, sequence, acks, readable = batch.client, number, batch.acks, open_here
         elif (client, acks, readable, sequence + at - first) != (batch.client, batch.acks, open_here, number):
-            found.append(MissingRun(epoch_branch.id, first, at, client, sequence, acks, readable))
+            runs.append(MissingRun(epoch_branch.id, first, at, client, sequence, acks, readable))
             first, client, sequence, acks, readable = at, batch.client, number, batch.acks, open_here
         at = stop
     if first < at:
-        found.append(MissingRun(epoch_branch.id, first, at, client, sequence, acks, readable))
-    return found
+        runs.append(MissingRun(epoch_branch.id, first, at, client, sequence, acks, readable))
+    return runs
 
 
 class LossTrigger(NamedTuple):
@@ -507,12 +507,12 @@ class Ledger:
             return
         missing: list[_Interval] = []
         for log_branch, ranges in self._acked[partition].by_log_branch.items():
-            gone = subtract(
+            removed = subtract(
                 ranges.ranges(), self.deletions.with_purged(partition, log_branch, undamaged_ranges(leader, log_branch))
             )
-            missing.extend((log_branch, start, end) for start, end in gone)
-            self._forget_returned(partition, log_branch, gone)
-            if gone:
+            missing.extend((log_branch, start, end) for start, end in removed)
+            self._forget_returned(partition, log_branch, removed)
+            if removed:
                 self._suspects.note(partition, (log_branch,))
         self._missing[partition] = tuple(missing)
         for log_branch, start, end in missing:
@@ -539,20 +539,20 @@ class Ledger:
             self._emit_missing(partition, log_branch, (start, end), trigger)
         self._missing[partition] = missing
 
-    def _forget_returned(self, partition: str, log_branch: int, gone: list[Range]) -> None:
+    def _forget_returned(self, partition: str, log_branch: int, removed: list[Range]) -> None:
         """Forget the cause of records that the leader holds again; a later loss will have its own."""
         entries = self._causes.get((partition, log_branch))
         if entries:
             self._causes[partition, log_branch] = [
                 (max(start, low), min(end, high), trigger)
                 for start, end, trigger in entries
-                for low, high in gone
+                for low, high in removed
                 if max(start, low) < min(end, high)
             ]
 
-    def _report_missing(self, partition: str, log_branch: int, gone: Range, trigger: TraceEvent) -> None:
+    def _report_missing(self, partition: str, log_branch: int, removed: Range, trigger: TraceEvent) -> None:
         known = self._causes.setdefault((partition, log_branch), [])
-        for fresh in subtract([gone], union((start, end) for start, end, _trigger in known)):
+        for fresh in subtract([removed], union((start, end) for start, end, _trigger in known)):
             self._emit_missing(partition, log_branch, fresh, trigger)
 
     def _emit_missing(self, partition: str, log_branch: int, fresh: Range, trigger: TraceEvent) -> None:
@@ -723,7 +723,7 @@ class Ledger:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        acked, missing, doubt, causes, acknowledged, closed, books, repeats, deletions, exposed = saved
+        acked, missing, doubt, causes, acknowledged, closed, deliveries, repeats, deletions, exposed = saved
         self._acked.clear()
         for name, topic_id, state in acked:
             self._acked[name] = AckedRecords(topic_id)
@@ -733,7 +733,7 @@ class Ledger:
         self._causes = {key: list(entries) for key, entries in causes}
         self.ack_isrs.load(acknowledged)
         self._closed = None if closed is None else dict(closed)
-        self.deliveries.load(books)
+        self.deliveries.load(deliveries)
         self.repeats.load(repeats)
         self.deletions.load(deletions)
         self.exposed.load(exposed)

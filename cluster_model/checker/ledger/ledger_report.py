@@ -59,12 +59,12 @@ def _of_partition(cluster_state: ClusterState, ledger: Ledger, name: str) -> Ite
         gone = union(lost.get(log_branch, ()))
         absent = subtract(union(missing.get(log_branch, ())), gone)
         deleted = subtract(subtract(ledger.deletions.with_purged(name, log_branch, ()), gone), absent)
-        rest = ranges.ranges()
+        remaining = ranges.ranges()
         for place, there in ((LOST, gone), (MISSING, absent), (DELETED, deleted)):
-            taken = subtract(rest, subtract(rest, there))
-            rest = subtract(rest, taken)
+            taken = subtract(remaining, subtract(remaining, there))
+            remaining = subtract(remaining, taken)
             yield from _rows(ledger, name, epoch_branch, taken, place)
-        yield from _rows(ledger, name, epoch_branch, rest, HELD)
+        yield from _rows(ledger, name, epoch_branch, remaining, HELD)
 
 
 def missing_or_lost_runs(
@@ -77,30 +77,33 @@ def missing_or_lost_runs(
             continue
         by_log_branch, absent = _by_log_branch(lost), _by_log_branch(missing)
         for log_branch in dict.fromkeys((*by_log_branch, *absent)):
-            epoch_branch, gone = (
+            epoch_branch, lost_ranges = (
                 cluster_state.epoch_branches[name].by_id[log_branch],
                 union(by_log_branch.get(log_branch, ())),
             )
             committed = ledger.acked_records_of(name).committed_in(log_branch)
-            for place, ranges in ((LOST, gone), (MISSING, subtract(union(absent.get(log_branch, ())), gone))):
+            for location, ranges in (
+                (LOST, lost_ranges),
+                (MISSING, subtract(union(absent.get(log_branch, ())), lost_ranges)),
+            ):
                 for start, end in ranges:
                     for run in runs_of(epoch_branch, start, end, committed):
-                        yield place, name, epoch_branch, run
+                        yield location, name, epoch_branch, run
 
 
 def _rows(
-    ledger: Ledger, name: str, epoch_branch: EpochBranch, ranges: list[Range], place: str
+    ledger: Ledger, name: str, epoch_branch: EpochBranch, ranges: list[Range], location: str
 ) -> Iterator[RecordRange]:
     for start, end in ranges:
         for run in runs_of(epoch_branch, start, end, ledger.acked_records_of(name).committed_in(epoch_branch.id)):
-            yield _row(ledger, name, epoch_branch, run, place)
+            yield _row(ledger, name, epoch_branch, run, location)
 
 
-def _row(ledger: Ledger, name: str, epoch_branch: EpochBranch, run: MissingRun, place: str) -> RecordRange:
-    cause = ledger.cause_of(name, epoch_branch, run) if place in (LOST, MISSING) else ""
+def _row(ledger: Ledger, name: str, epoch_branch: EpochBranch, run: MissingRun, location: str) -> RecordRange:
+    cause = ledger.cause_of(name, epoch_branch, run) if location in (LOST, MISSING) else ""
     return RecordRange(
         name, run.client, run.sequence, run.end - run.start, run.acks, run.start, epoch_branch.epoch, run.committed,
-        place, cause,
+        location, cause,
     )  # fmt: skip
 
 
@@ -136,14 +139,14 @@ class RecordLocations:
         if partition not in self._cluster_state.records:
             return {}
         leader = self._cluster_state.representative(partition)
-        found: dict[str, list[Range]] = {}
+        held: dict[str, list[Range]] = {}
         if leader is not None:
             for _epoch_branch, batch, start, end in leader.log.batches():
                 shift = batch.sequence - batch.base
-                found.setdefault(batch.client, []).extend(
+                held.setdefault(batch.client, []).extend(
                     (low + shift, high + shift) for low, high in leader.log.remaining(start, end)
                 )
-        return {client: union(ranges) for client, ranges in found.items()}
+        return {client: union(ranges) for client, ranges in held.items()}
 
 
 # The ledger by client and partition: outcomes received and actual outcomes, in ranges of the client's record numbers.
@@ -195,7 +198,7 @@ def _view(
     buried = ledger.deletions.lost_in(*where, committed=False)
     blind = ledger.deliveries.blind(*where)
     deleted = _numbers(each for each in placed if each.outcome == DELETED)
-    gone = subtract(deliveries.acked, union([*_numbers(placed), *buried, *blind]))
+    unlocated = subtract(deliveries.acked, union([*_numbers(placed), *buried, *blind]))
     duplicates, reordered = ledger.repeats.duplicates_in(*where), ledger.repeats.reordered_in(*where)
     terms: dict[str, list[Range]] = {
         "sent": deliveries.sent,
@@ -207,7 +210,7 @@ def _view(
         "missing": _numbers(each for each in placed if each.outcome == MISSING),
         "acked_lost": union([*lost, *buried, *(blind if ledger.closed else ())]),
         "committed_lost": union([*read, *ledger.deletions.lost_in(*where, committed=True)]),
-        "deleted": union([*deleted, *gone]),
+        "deleted": union([*deleted, *unlocated]),
         "unknown_written": _intersection(deliveries.unknown, held),
         "duplicates": union(duplicates),
         "reordered": union(reordered),
@@ -220,8 +223,8 @@ def _view(
     return ClientPartitionStats(client=deliveries.client, partition=deliveries.partition, ranges=ranges, **counts)
 
 
-def _numbers(found: Iterable[RecordRange]) -> list[Range]:
-    return union((each.sequence, each.sequence + each.records) for each in found)
+def _numbers(rows: Iterable[RecordRange]) -> list[Range]:
+    return union((each.sequence, each.sequence + each.records) for each in rows)
 
 
 def _intersection(one: list[Range], other: list[Range]) -> list[Range]:

@@ -146,8 +146,8 @@ class Disturbances:
         """Record the nodes and links that are disturbed at time ``now``."""
         if self._new_faults and self._new_faults[0][0] < now:
             self._resolve_new_faults()
-        processes, known = self._network.processes, self._names.values()
-        for node in known:
+        processes, node_names = self._network.processes, self._names.values()
+        for node in node_names:
             state = processes[node].state
             if state is ProcessState.PAUSED:
                 self._disturbed[node] = self._silent[node] = now
@@ -158,7 +158,7 @@ class Disturbances:
         for target in self.fault_targets():
             if len(target) > 1:
                 self.link_changed(target[0], target[1], now)
-            elif target[0] in known and self.runs(target[0]):
+            elif target[0] in node_names and self.runs(target[0]):
                 self._disturbed[target[0]] = now
 
     def note_controller(self, node: int, now: int) -> None:

@@ -102,21 +102,9 @@ class LivenessChecker:
     """Liveness checker of one cluster. ``emit`` adds :class:`LivenessViolated` events to the trace."""
 
     __slots__ = (
-        "_decided",
-        "_emit",
-        "_failed",
-        "_idle",
-        "_known",
-        "_next_rare_us",
-        "_of_cluster",
-        "_of_partition",
-        "_reported",
-        "_since",
-        "context",
-        "next_us",
-        "overdue",
-        "pending_liveness",
-    )
+        "_decided", "_emit", "_expected_counts", "_failed", "_idle", "_next_rare_us", "_of_cluster", "_of_partition",
+        "_reported", "_since", "context", "next_us", "overdue", "pending_liveness",
+    )  # fmt: skip
 
     def __init__(self, context: LivenessContext, emit: Callable[[Event], None]) -> None:
         self.context = context
@@ -150,7 +138,7 @@ class LivenessChecker:
         """Time from which the next rare event triggers a check."""
         self.overdue: dict[str, int] = {}
         """Property → number of overdue reports."""
-        self._known: dict[str, int] = {}
+        self._expected_counts: dict[str, int] = {}
         """Property → number of overdue reports that are known for the version."""
         self.pending_liveness: tuple[PendingLiveness, ...] = ()
         """Obligations pending at the end whose deadline had not passed: not evaluated."""
@@ -240,12 +228,12 @@ class LivenessChecker:
             self._reported[key] = None
             self.overdue[key[0]] = self.overdue.get(key[0], 0) + 1
             if obligation.known:
-                self._known[key[0]] = self._known.get(key[0], 0) + 1
+                self._expected_counts[key[0]] = self._expected_counts.get(key[0], 0) + 1
             detail = obligation.text.format(*obligation.text_arguments)
-            known, bound_us = obligation.known, obligation.bound_us
+            explanation, bound_us = obligation.known, obligation.bound_us
             self._emit(
                 LivenessViolated(
-                    now, key[0], obligation.partition, obligation.broker, detail, from_us, bound_us, known
+                    now, key[0], obligation.partition, obligation.broker, detail, from_us, bound_us, explanation
                 )
             )  # fmt: skip
         return open_yet
@@ -281,7 +269,7 @@ class LivenessChecker:
     def count(self, name: str | None = None, *, unexpected: bool = False) -> int:
         """Return the number of overdue reports of one property or all; ``unexpected``: without those that are known."""
         total = sum(self.overdue.values()) if name is None else self.overdue.get(name, 0)
-        known = sum(self._known.values()) if name is None else self._known.get(name, 0)
+        known = sum(self._expected_counts.values()) if name is None else self._expected_counts.get(name, 0)
         return total - known if unexpected else total
 
     def _idle_state(self, partition: str) -> PartitionContext | None:
@@ -310,7 +298,7 @@ class LivenessChecker:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
             self.context.disturbances.save(), self._failed.save(), tuple(self._since.items()), tuple(self._reported),
-            (self.next_us, self._next_rare_us), tuple(self.overdue.items()), tuple(self._known.items()),
+            (self.next_us, self._next_rare_us), tuple(self.overdue.items()), tuple(self._expected_counts.items()),
             tuple(self._decided.items()),
             tuple(self.context.hw_moved.items()),
             self.pending_liveness,
@@ -319,12 +307,12 @@ class LivenessChecker:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         disturbances, failed, since, reported, (self.next_us, self._next_rare_us), overdue, *tables = saved
-        known, decided, moved, self.pending_liveness = tables
+        explanations, decided, moved, self.pending_liveness = tables
         self._idle.clear()
         self.context.disturbances.load(disturbances)
         self._failed.load(failed)
         self._since, self._reported = dict(since), dict.fromkeys(reported)
-        self.overdue, self._known = dict(overdue), dict(known)
+        self.overdue, self._expected_counts = dict(overdue), dict(explanations)
         self._decided, self.context.hw_moved = dict(decided), dict(moved)
 
 

@@ -337,7 +337,7 @@ def find_uncommitted_tails(context: LivenessContext, partition: PartitionContext
         return
     if any(member is not None and throttled(member, leader, context.brokers) for member in members):
         return
-    known = next(
+    explanation = next(
         (why for member in members if member is not None and (why := known_quick_restart(context, member))),
         known_small_isr(context, state),
     )
@@ -346,7 +346,7 @@ def find_uncommitted_tails(context: LivenessContext, partition: PartitionContext
     yield PendingObligation(
         partition.name, state.leader, token, (*state.isr,), bound_us, context.bounds.silence_us,
         "the HW of leader {} is {} but its log end offset is {}, with all of ISR {} available",
-        (state.leader, leader.hw, leader.log.leo, list(state.isr)), known, _written_us(leader.log),
+        (state.leader, leader.hw, leader.log.leo, list(state.isr)), explanation, _written_us(leader.log),
     )  # fmt: skip
 
 
@@ -438,14 +438,14 @@ def find_missing_leaders(context: LivenessContext, partition: PartitionContext) 
 def automatic_candidates(context: LivenessContext, partition: PartitionContext) -> tuple[int, ...]:
     """Return the replicas that may be elected automatically, in assignment order, alive or not."""
     state, profile = partition.state, context.cluster_state.profile
-    known = state.isr
-    if not known and profile.elr:
-        known = state.elr or ((state.last_known,) if state.last_known != NO_LEADER else ())
-    clean = [broker for broker in state.replicas if broker in known]
+    preferred = state.isr
+    if not preferred and profile.elr:
+        preferred = state.elr or ((state.last_known,) if state.last_known != NO_LEADER else ())
+    clean = [broker for broker in state.replicas if broker in preferred]
     if not partition.unclean or (profile.kraft and not context.bounds.unclean_check_us):
         # KRaft controllers before 3.9 check only when a broker comes or goes: the setting may have changed later.
         return tuple(clean)
-    return (*clean, *[broker for broker in state.replicas if broker not in known])
+    return (*clean, *[broker for broker in state.replicas if broker not in preferred])
 
 
 def _inactive_leader(context: LivenessContext, partition: PartitionContext) -> Iterator[PendingObligation]:
@@ -549,24 +549,24 @@ def find_unpreferred_leaders(context: LivenessContext, partition: PartitionConte
 def find_stalls(context: LivenessContext) -> tuple[WaitingByDesign, ...]:
     """Return everything that is stalled now: the control plane first, then by partition, internal topics last."""
     lost = quorum_lost(context)
-    found: list[WaitingByDesign] = []
+    stalls: list[WaitingByDesign] = []
     if lost:
         what = "controllers" if context.cluster_state.profile.kraft else "ZooKeeper servers"
         why = (
             f"no majority of the {what} {_listed(context.voters)} is running and connected: no elections, no ISR "
             "changes; current leaders continue"
         )
-        found.append(WaitingByDesign("", why, f"a majority of the {what}"))
+        stalls.append(WaitingByDesign("", why, f"a majority of the {what}"))
     records = context.cluster_state.records
     for name in sorted(records, key=lambda each: each.startswith("__")):
         partition = partition_context(context, name)
-        found += [
+        stalls += [
             *_leaderless(context, partition, lost=lost),
             *_rejecting(context, partition),
             *_waiting(context, partition, lost=lost),
             *_stalled_followers(context, partition),
         ]
-    return tuple(found)
+    return tuple(stalls)
 
 
 def quorum_lost(context: LivenessContext) -> bool:

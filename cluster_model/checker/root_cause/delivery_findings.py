@@ -275,12 +275,11 @@ class ReaderFindings:
             )
             clauses = [why, f"group {group} discovered it{at(jump.at_us)}", moved]
         elif jump.expired is not None:
-            gone = jump.expired
-            age = f"{gone.latency_us // 1_000_000} s after it had been committed"
-            why = (
-                f"the committed offset {gone.log_offset} of {partition} expired{at(gone.at_us)}, {age} ({gone.detail})"
-            )
-            links.insert(0, ChainEvent(gone.at_us, gone.kind, partition, gone.broker, why))
+            expiration = jump.expired
+            age = f"{expiration.latency_us // 1_000_000} s after it had been committed"
+            offset = f"the committed offset {expiration.log_offset} of {partition}"
+            why = f"{offset} expired{at(expiration.at_us)}, {age} ({expiration.detail})"
+            links.insert(0, ChainEvent(expiration.at_us, expiration.kind, partition, expiration.broker, why))
             clauses = [why, moved]
         elif jump.uncommitted:
             clauses = [f"group {group} had read up to offset {jump.start}, and had no committed offset", moved]

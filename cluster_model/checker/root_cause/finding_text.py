@@ -109,10 +109,10 @@ def location_text(blocks: Sequence[RecordBlock]) -> str:
         return f" in {counted(len(partitions), 'partition')}"
     if len(partitions) == 2:
         return f" in {partitions[0]} and {partitions[1]}"
-    known = [(block.log_offset, block.log_offset + block.count) for block in blocks if block.log_offset >= 0]
-    if not known:
+    extents = [(block.log_offset, block.log_offset + block.count) for block in blocks if block.log_offset >= 0]
+    if not extents:
         return f" for {partitions[0]}"
-    low, high = min(start for start, _end in known), max(end for _start, end in known)
+    low, high = min(start for start, _end in extents), max(end for _start, end in extents)
     dense = sum(block.count for block in blocks) == high - low
     return (
         f" at {offsets(low, high)} of {partitions[0]}"
@@ -186,17 +186,17 @@ def _holders_text(group: list[RangeExplanation]) -> str:
 
 def merge_blocks(blocks: list[RecordBlock]) -> tuple[RecordBlock, ...]:
     """Return the blocks in order of partition and offset, adjacent ones merged."""
-    found: list[RecordBlock] = []
+    merged: list[RecordBlock] = []
     for block in sorted(blocks, key=_order):
-        if found and _continues(found[-1], block):
-            last = found[-1]
-            found[-1] = RecordBlock(
+        if merged and _continues(merged[-1], block):
+            last = merged[-1]
+            merged[-1] = RecordBlock(
                 last.partition, last.client, last.sequence, last.count + block.count, last.log_offset,
                 last.leader_epoch, last.acks, last.committed,
             )  # fmt: skip
         else:
-            found.append(block)
-    return tuple(found)
+            merged.append(block)
+    return tuple(merged)
 
 
 def _continues(one: RecordBlock, other: RecordBlock) -> bool:

@@ -384,13 +384,13 @@ class LossChain:
         if broker < 0:
             return None
         faults = about(self._case.snapshot.fault_records, f"broker {broker}", self._case.written_us)
-        found = [fault for fault in faults if fault.moment <= until]
+        started = [fault for fault in faults if fault.moment <= until]
         silent_us = self._silent_us(broker)
-        active_when_silent = [fault for fault in found if fault.ended_us < 0 or fault.ended_us >= silent_us]
+        active_when_silent = [fault for fault in started if fault.ended_us < 0 or fault.ended_us >= silent_us]
         if silent_us >= 0 and active_when_silent:
             return _newest(active_when_silent)
-        active = [fault for fault in found if fault.ended_us < 0]
-        ended = [fault for fault in found if fault.ended_us > 0]
+        active = [fault for fault in started if fault.ended_us < 0]
+        ended = [fault for fault in started if fault.ended_us > 0]
         return _newest(active or ended)
 
     def _silent_us(self, broker: int) -> int:
@@ -554,11 +554,11 @@ class LossChain:
             event = cut.event
             text = f"broker {event.broker} {self._truncation_text(cut)}"
             self._add(event.at_us, cut.moment, event.kind, event.broker, text)
-        for broker, (moment, gone) in self._history.removed(name).items():
-            if gone.log_offset < end and gone.end_offset > start and gone.at_us >= case.written_us:
-                text = f"broker {broker} deleted its replica ({gone.by})"
+        for broker, (moment, deletion) in self._history.removed(name).items():
+            if deletion.log_offset < end and deletion.end_offset > start and deletion.at_us >= case.written_us:
+                text = f"broker {broker} deleted its replica ({deletion.by})"
                 self._deletions.append(text)
-                self._add(gone.at_us, moment, gone.kind, broker, text)
+                self._add(deletion.at_us, moment, deletion.kind, broker, text)
         replicas = self._cluster_state.replicas.get(name, {})
         return truncations, [
             broker for broker, replica in replicas.items() if replica.log.holds(log_branch, start, end)
@@ -673,14 +673,14 @@ class LostFindings:
     def input_state(self) -> tuple[object, ...]:
         """Return the state that :meth:`explanations` depends on: equal states give equal results, rare events aside."""
         ledger = self._ledger
-        found: list[object] = []
+        states: list[object] = []
         for name in self._cluster_state.records:
             intervals = (ledger.lost_in(name), ledger.missing_in(name))
             if intervals[0] or intervals[1]:
                 log_branches = dict.fromkeys(log_branch for each in intervals for log_branch, _start, _end in each)
                 books = ledger.acked_records_of(name)
-                found.append((name, intervals, [books.committed_in(log_branch) for log_branch in log_branches]))
-        return tuple(found)
+                states.append((name, intervals, [books.committed_in(log_branch) for log_branch in log_branches]))
+        return tuple(states)
 
     def explain_block(self, kind: str, block: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of one range, split where the evidence changes."""
@@ -700,18 +700,18 @@ class LostFindings:
             yield self._explain(kind, part, epoch_branch, now_us)
 
     def _bounds(self, partition: str, epoch_branch: EpochBranch) -> list[int]:
-        found = []
+        bounds = []
         for each in self._history.missing_records.of_partition(partition):
             if each.epoch == epoch_branch.epoch:
-                found += [each.start, each.end]
+                bounds += [each.start, each.end]
                 if each.trigger is None and each.snapshot.election is not None:
-                    found.append(_written_since(epoch_branch, each.start, each.end, each.snapshot.election.at_us))
+                    bounds.append(_written_since(epoch_branch, each.start, each.end, each.snapshot.election.at_us))
         for cut in self._history.truncations_of(partition, epoch_branch.id, (epoch_branch.start, epoch_branch.end)):
-            found += [
+            bounds += [
                 bound for log_branch, low, high in cut.removed if log_branch == epoch_branch.id for bound in (low, high)
             ]
-        found += [start for start, _end, _isr in self._ledger.ack_isrs.entries(partition, epoch_branch.id)]
-        return found
+        bounds += [start for start, _end, _isr in self._ledger.ack_isrs.entries(partition, epoch_branch.id)]
+        return bounds
 
     def _explain(self, kind: str, block: RecordBlock, epoch_branch: EpochBranch, now_us: int) -> RangeExplanation:
         span = (block.log_offset, block.log_offset + block.count)

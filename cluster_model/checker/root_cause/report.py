@@ -112,13 +112,13 @@ class FindingCollector:
     ) -> tuple[str, ...]:
         """Return the cause of each finding of one group; no kind belongs to two groups."""
         state = (self._history.moment, *state)
-        known = self._counted.get(sort)
-        if known is None or known[0] != state:
-            known = self._counted[sort] = (
+        counted = self._counted.get(sort)
+        if counted is None or counted[0] != state:
+            counted = self._counted[sort] = (
                 state,
                 tuple(finding.cause for finding in group_findings(list(explanations()))),
             )
-        return known[1]
+        return counted[1]
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""

@@ -562,7 +562,7 @@ class ReadProcessWrite(Consumer):
     def write_with(self, output: Output) -> None:
         """Set the producer; call it before :meth:`begin`."""
         self.output = output
-        output.told = self._on_output
+        output.on_outcome = self._on_output
 
     def begin(self, states: tuple[PartitionState, ...], racks: Mapping[int, str] = NO_RACKS) -> None:
         """Start; polls begin when ``initTransactions`` has returned."""

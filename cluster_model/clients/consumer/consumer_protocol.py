@@ -40,9 +40,9 @@ class ConsumerMembershipManager:
     """State of one member of a consumer protocol group; ``generation`` is its epoch while it is a member."""
 
     __slots__ = (
-        "_acknowledges", "_asked", "_draw_id", "_link", "_next_at", "_pattern", "_retry_at", "_sent_at", "_settings",
-        "_subscribe", "_topics", "epoch", "failure", "full_requests", "group", "lost_all", "member_id", "name",
-        "target",
+        "_acknowledges", "_draw_id", "_heartbeat_id", "_link", "_next_at", "_pattern", "_retry_at", "_sent_at",
+        "_settings", "_subscribe", "_topics", "epoch", "failure", "full_requests", "group", "lost_all", "member_id",
+        "name", "target",
     )  # fmt: skip
 
     def __init__(
@@ -78,7 +78,7 @@ class ConsumerMembershipManager:
         """Subscription last sent; None: the next heartbeat is a full one."""
         self._acknowledges = False
         """Whether to acknowledge the current assignment at once."""
-        self._asked = 0
+        self._heartbeat_id = 0
         """Correlation of the heartbeat in flight, 0 for none."""
         self._sent_at = 0
         self._next_at = 0
@@ -111,7 +111,7 @@ class ConsumerMembershipManager:
 
     def beat(self, now: int, owned: tuple[str, ...]) -> None:
         """Send a heartbeat if one is due; ``owned`` are the member's partitions."""
-        if self.failure or self.lost_all or self._asked or not self._link.is_known or now < self._retry_at:
+        if self.failure or self.lost_all or self._heartbeat_id or not self._link.is_known or now < self._retry_at:
             return
         joins = self.epoch <= JOIN
         # The owned partitions are not sent during a reconciliation: they are about to change.
@@ -139,13 +139,13 @@ class ConsumerMembershipManager:
             self._acknowledges = False
         self._topics = topics
         self._sent_at = now
-        self._asked = self._link.send(HEARTBEAT, request)
+        self._heartbeat_id = self._link.send(HEARTBEAT, request)
 
     def on_response(self, response: ConsumerGroupHeartbeatResponse, now: int) -> None:
         """Handle the response to a heartbeat; that to a leave is ignored."""
-        if not self._link.complete(response.correlation_id) or response.correlation_id != self._asked:
+        if not self._link.complete(response.correlation_id) or response.correlation_id != self._heartbeat_id:
             return
-        self._asked = 0
+        self._heartbeat_id = 0
         if response.error:
             self._failed(KafkaError(response.error), now)
             return
@@ -190,20 +190,20 @@ class ConsumerMembershipManager:
                 0, self.group, self.member_id, epoch, self.name, instance, version=self._settings.version
             )
             self._link.send(LEAVING, request)
-        self._asked = 0
+        self._heartbeat_id = 0
         self._topics = None
         self.target = None
         self.lost_all = True
 
     def on_request_failed(self, kind: str, correlation_id: int, now: int) -> None:
         """Handle the failure of a request."""
-        if kind == HEARTBEAT and correlation_id == self._asked:
-            self._asked = 0
+        if kind == HEARTBEAT and correlation_id == self._heartbeat_id:
+            self._heartbeat_id = 0
             self._failed(KafkaError.NETWORK_EXCEPTION, now)
 
     def next_action_us(self, now: int) -> int:
         """Return the time of the next heartbeat, -1 while it waits for another event."""
-        if self.failure or self.lost_all or self._asked or not self._link.is_known:
+        if self.failure or self.lost_all or self._heartbeat_id or not self._link.is_known:
             return -1
         at_once = self.epoch <= JOIN or self._topics is None or (self._acknowledges and self.target is None)
         return max(self._retry_at, now if at_once else self._next_at)
@@ -212,14 +212,14 @@ class ConsumerMembershipManager:
         """Return all state."""
         return (
             self.member_id, self.epoch, self.failure, self.target, self.lost_all, self.full_requests, self._topics,
-            self._acknowledges, self._asked, self._sent_at, self._next_at, self._retry_at,
+            self._acknowledges, self._heartbeat_id, self._sent_at, self._next_at, self._retry_at,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
             self.member_id, self.epoch, self.failure, self.target, self.lost_all, self.full_requests, self._topics,
-            self._acknowledges, self._asked, self._sent_at, self._next_at, self._retry_at,
+            self._acknowledges, self._heartbeat_id, self._sent_at, self._next_at, self._retry_at,
         ) = saved  # fmt: skip
 
 

@@ -64,16 +64,16 @@ def _ranges(epoch_branches: BatchStore, records: Slice, aborted: Sequence[tuple[
         yield from [(records.start, records.end)] if cleaned is None else cleaned.remaining(records.start, records.end)
         return
     coming = sorted(aborted, key=lambda each: each[1])
-    gone: dict[int, None] = {}
+    aborting: dict[int, None] = {}
     at = records.start
     for batch, end in epoch_branches.batches_of(records.extents, records.end):
         start, at = at, end
         while coming and coming[0][1] < end:
-            gone[coming.pop(0)[0]] = None
+            aborting[coming.pop(0)[0]] = None
         if batch.kind >= ABORT:
             if batch.kind == ABORT and (cleaned is None or not cleaned.is_removed(batch)):
-                gone.pop(batch.producer_id, None)
-        elif batch.kind != TRANSACTIONAL or batch.producer_id not in gone:
+                aborting.pop(batch.producer_id, None)
+        elif batch.kind != TRANSACTIONAL or batch.producer_id not in aborting:
             yield from [(start, end)] if cleaned is None else cleaned.remaining(start, end)
 
 
@@ -154,14 +154,14 @@ class RecordsByAppendTime(NamedTuple):
 
 def by_append_time(log_branch: EpochBranch, records: Slice, start: int, end: int) -> tuple[RecordsByAppendTime, ...]:
     """Group the records of ``[start, end)`` left by compaction by the time of their append."""
-    found: list[RecordsByAppendTime] = []
+    runs: list[RecordsByAppendTime] = []
     for low, high, at in log_branch.appended_together(start, end):
         records_left, last = high - low, high - 1
         if records.cleaned is not None:
             _end, records_left, last = records.cleaned.take(low, high, records_left)
         if records_left:
-            found.append(RecordsByAppendTime(found[-1].end if found else start, last + 1, records_left, at))
-    return tuple(found)
+            runs.append(RecordsByAppendTime(runs[-1].end if runs else start, last + 1, records_left, at))
+    return tuple(runs)
 
 
 class _Buffered:
@@ -313,15 +313,15 @@ class Fetcher:
             return data._replace(records=records, error=KafkaError.CORRUPT_MESSAGE)
         return data._replace(records=records)
 
-    def collect(self, most: int) -> list[PolledRecords]:
-        """Return up to ``most`` records, oldest first (``collectFetch``).
+    def collect(self, limit: int) -> list[PolledRecords]:
+        """Return up to ``limit`` records, oldest first (``collectFetch``).
 
         It ends at an error for the application; if there are records already, the next poll throws it.
         """
         positions = self._positions
         polled: list[PolledRecords] = []
         kept: list[_Buffered] = []
-        while self._buffered and most > 0 and not positions.failure:
+        while self._buffered and limit > 0 and not positions.failure:
             entry = self._buffered[0]
             data = entry.data
             partition = data.partition
@@ -337,31 +337,31 @@ class Fetcher:
                 self._buffered.pop(0)
                 self.preferred.set(partition, data.preferred, self._port.now)
             else:
-                for taken in self._take(entry, most):
+                for taken in self._take(entry, limit):
                     polled.append(taken)
-                    most -= taken.records
+                    limit -= taken.records
                 if entry.at >= data.records.end:
                     self._buffered.pop(0)
                     positions.put_last(partition)
         self._buffered += kept
         return polled
 
-    def _take(self, entry: _Buffered, most: int) -> list[PolledRecords]:
+    def _take(self, entry: _Buffered, limit: int) -> list[PolledRecords]:
         data = entry.data
         records = data.records
         if self._epoch_branches[data.partition].any_transactional(records.extents):
-            return self._take_readable(entry, most)
+            return self._take_readable(entry, limit)
         start = entry.at
-        end = min(records.end, start + most)
+        end = min(records.end, start + limit)
         if records.cleaned is not None:
-            end = records.cleaned.take(start, records.end, most)[0]
+            end = records.cleaned.take(start, records.end, limit)[0]
         epoch_branches = self._epoch_branches[data.partition].by_id
         newest = next(epoch_branch for first, epoch_branch in reversed(records.extents) if first <= end - 1)
         entry.at = end
         self._positions.advance(data.partition, end, epoch_branches[newest].epoch)
         return self._polled(entry, start, end)
 
-    def _take_readable(self, entry: _Buffered, most: int) -> list[PolledRecords]:
+    def _take_readable(self, entry: _Buffered, limit: int) -> list[PolledRecords]:
         """Take records of a response with transactions, without markers and, by isolation, aborted records.
 
         After the last visible record the position moves to the end of the response.
@@ -374,9 +374,9 @@ class Fetcher:
             low = max(first, entry.at)
             if low >= high:
                 continue
-            if most:
-                ranges.append((low, min(high, low + most)))
-                most -= ranges[-1][1] - low
+            if limit:
+                ranges.append((low, min(high, low + limit)))
+                limit -= ranges[-1][1] - low
             if ranges[-1][1] < high:
                 end = ranges[-1][1]
                 break

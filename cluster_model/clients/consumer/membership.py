@@ -76,7 +76,7 @@ def assign(
 
     ``near`` are the racks of their partitions.
     """
-    found = client_assignors(rules)[protocol].assign(
+    assignments = client_assignors(rules)[protocol].assign(
         [
             MemberSubscription(
                 id=member.member_id,
@@ -90,7 +90,7 @@ def assign(
         ],
         Topics(known, near),
     )
-    return tuple([(member, Assignment(tuple(map(str, share)))) for member, share in found.items()])
+    return tuple([(member, Assignment(tuple(map(str, share)))) for member, share in assignments.items()])
 
 
 def validate_cooperative(members: Sequence[JoinGroupMember], assignments: tuple[tuple[str, Assignment], ...]) -> None:
@@ -112,14 +112,14 @@ def validate_cooperative(members: Sequence[JoinGroupMember], assignments: tuple[
 class Heartbeat:
     """Heartbeat and session timers of a member, in virtual µs (Kafka's ``Heartbeat``)."""
 
-    __slots__ = ("_asked", "_next_at", "_received_at", "_settings", "running")
+    __slots__ = ("_next_at", "_received_at", "_request_id", "_settings", "running")
 
     def __init__(self, settings: GroupSettings) -> None:
         self._settings = settings
         self.running = False
         self._next_at = 0
         self._received_at = 0
-        self._asked = 0
+        self._request_id = 0
         """Correlation of the heartbeat in flight, 0 for none."""
 
     def start(self, now: int) -> None:
@@ -127,7 +127,7 @@ class Heartbeat:
         self.running = True
         self._received_at = now
         self._next_at = now + self._settings.heartbeat_us
-        self._asked = 0
+        self._request_id = 0
 
     def stop(self) -> None:
         """Stop the timers as the member rejoins or leaves; a heartbeat in flight is ignored."""
@@ -135,7 +135,7 @@ class Heartbeat:
 
     def due_now(self, now: int) -> bool:
         """Return whether the next heartbeat is to be sent."""
-        return self.running and not self._asked and now >= self._next_at
+        return self.running and not self._request_id and now >= self._next_at
 
     def session_over(self, now: int) -> bool:
         """Return whether the session timeout passed without a response: the coordinator is looked up again."""
@@ -143,12 +143,12 @@ class Heartbeat:
 
     def sent(self, now: int, correlation_id: int) -> None:
         """Record a heartbeat in flight; the next is due an interval after it."""
-        self._asked = correlation_id
+        self._request_id = correlation_id
         self._next_at = now + self._settings.heartbeat_us
 
     def expects(self, correlation_id: int) -> bool:
         """Return whether the heartbeat with this correlation is in flight."""
-        return self.running and self._asked == correlation_id
+        return self.running and self._request_id == correlation_id
 
     def reset_session_timeout(self, now: int) -> None:
         """Restart the session timeout."""
@@ -156,12 +156,12 @@ class Heartbeat:
 
     def on_response(self, now: int) -> None:
         """Handle a successful response."""
-        self._asked = 0
+        self._request_id = 0
         self._received_at = now
 
     def failed(self, now: int) -> None:
         """Handle a failed heartbeat: the next one is sent after the backoff."""
-        self._asked = 0
+        self._request_id = 0
         self._next_at = now + self._settings.backoff_us
 
     def next_action_us(self) -> int:
@@ -169,15 +169,15 @@ class Heartbeat:
         if not self.running:
             return -1
         over = self._received_at + self._settings.session_us
-        return over if self._asked else min(over, self._next_at)
+        return over if self._request_id else min(over, self._next_at)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
-        return (self.running, self._next_at, self._received_at, self._asked)
+        return (self.running, self._next_at, self._received_at, self._request_id)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        self.running, self._next_at, self._received_at, self._asked = saved
+        self.running, self._next_at, self._received_at, self._request_id = saved
 
 
 UNJOINED: Final = 0
@@ -208,8 +208,8 @@ class ConsumerMembership:
     """State machine of one member of a classic group: joins, syncs and heartbeats."""
 
     __slots__ = (
-        "_asked", "_assigned_racks", "_assigned_sizes", "_joined", "_link", "_metadata", "_outcome", "_prepared",
-        "_protocol", "_rejoin", "_retry_at", "_seen", "_settings", "_snapshot", "_subscribe", "failure", "generation",
+        "_assigned_racks", "_assigned_sizes", "_joined", "_link", "_metadata", "_outcome", "_prepared", "_protocol",
+        "_rejoin", "_request_id", "_retry_at", "_seen", "_settings", "_snapshot", "_subscribe", "failure", "generation",
         "group", "heartbeat", "leads", "led", "member_id", "name", "rack", "state",
     )  # fmt: skip
 
@@ -250,7 +250,7 @@ class ConsumerMembership:
         self._assigned_racks: Racks = {}
         """Replica racks used by the leader's last assignment."""
         self._protocol = ""
-        self._asked = 0
+        self._request_id = 0
         """Correlation of the join or sync in flight."""
         self._retry_at = 0
         self._outcome: Assignment | None = None
@@ -340,7 +340,7 @@ class ConsumerMembership:
         self.state = PREPARING
         self._rejoin = False
         self.heartbeat.stop()
-        self._asked = self._link.send(JOIN, request, timeout)
+        self._request_id = self._link.send(JOIN, request, timeout)
 
     def _subscription(self, name: str, owned: tuple[str, ...], last: tuple[str, ...], generation: int) -> Subscription:
         topics = self._joined or ()
@@ -354,7 +354,7 @@ class ConsumerMembership:
         """Handle the response to a join: sync, with the assignment of all members if this is the leader."""
         if (
             self._link.complete(response.correlation_id)
-            and response.correlation_id == self._asked
+            and response.correlation_id == self._request_id
             and self.state == PREPARING
         ):
             if response.error:
@@ -385,7 +385,7 @@ class ConsumerMembership:
                 0, self.group, self.generation, self.member_id, assignments, self._settings.instance
             )
             timeout = max(self._settings.request_timeout_us, self._settings.rebalance_us + _JOIN_MARGIN_US)
-            self._asked = self._link.send(SYNC, request, timeout)
+            self._request_id = self._link.send(SYNC, request, timeout)
 
     def _assign(self, response: JoinGroupResponse) -> tuple[tuple[str, Assignment], ...]:
         """Compute the assignment of all members as their leader.
@@ -444,7 +444,7 @@ class ConsumerMembership:
         """Handle the response to a sync, with the member's assignment."""
         if (
             self._link.complete(response.correlation_id)
-            and response.correlation_id == self._asked
+            and response.correlation_id == self._request_id
             and self.state == COMPLETING
         ):
             if response.error:
@@ -548,9 +548,9 @@ class ConsumerMembership:
 
     def on_request_failed(self, kind: str, correlation_id: int, now: int) -> None:
         """Handle the failure of a request."""
-        if kind == JOIN and correlation_id == self._asked and self.state == PREPARING:
+        if kind == JOIN and correlation_id == self._request_id and self.state == PREPARING:
             self.join_failed(KafkaError.NETWORK_EXCEPTION, now)
-        elif kind == SYNC and correlation_id == self._asked and self.state == COMPLETING:
+        elif kind == SYNC and correlation_id == self._request_id and self.state == COMPLETING:
             self.sync_failed(KafkaError.NETWORK_EXCEPTION, now)
         elif kind == HEARTBEAT and self.heartbeat.expects(correlation_id):
             self.refused(KafkaError.NETWORK_EXCEPTION, now)
@@ -573,15 +573,15 @@ class ConsumerMembership:
         return (
             self.state, self.generation, self.member_id, self.leads, self.led, self.failure, self.heartbeat.save(),
             self._rejoin, self._prepared, self._joined, tuple(self._assigned_sizes.items()), snapshot, self._protocol,
-            self._asked, self._retry_at, self._outcome, tuple(self._assigned_racks.items()),
+            self._request_id, self._retry_at, self._outcome, tuple(self._assigned_racks.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
             self.state, self.generation, self.member_id, self.leads, self.led, self.failure, heartbeat, self._rejoin,
-            self._prepared, self._joined, used, snapshot, self._protocol, self._asked, self._retry_at, self._outcome,
-            used_racks,
+            self._prepared, self._joined, used, snapshot, self._protocol, self._request_id, self._retry_at,
+            self._outcome, used_racks,
         ) = saved  # fmt: skip
         self._assigned_racks = dict(used_racks)
         self.heartbeat.load(heartbeat)

@@ -38,7 +38,7 @@ NOT_SENT: Final = "dead-letter record not sent"
 class DeadLetterProducer(DrivenProducer):
     """Producer of dead-letter records: it sends one record per :meth:`send` and reports whether it was acknowledged."""
 
-    __slots__ = ("_acked_before", "_sending", "told")
+    __slots__ = ("_acked_before", "_sending", "on_outcome")
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class DeadLetterProducer(DrivenProducer):
     ) -> None:
         """Make it with the parameters of every producer."""
         super().__init__(port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
-        self.told: Callable[[bool], None] = lambda acked: None
+        self.on_outcome: Callable[[bool], None] = lambda acked: None
         """Called with the outcome of every :meth:`send`: whether the record was acknowledged."""
         self._sending = False
         self._acked_before = 0
@@ -74,7 +74,7 @@ class DeadLetterProducer(DrivenProducer):
         """Report the outcome of the record once it has one."""
         if self._sending and not self._held and not self._accumulator.incomplete:
             self._sending = False
-            self.told(self.acked > self._acked_before)
+            self.on_outcome(self.acked > self._acked_before)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
@@ -96,7 +96,7 @@ class DeadLetters:
     ) -> None:
         """Make it; ``named`` is (member, group); the handler fails for one in ``every`` offsets."""
         self.producer = producer
-        producer.told = self._outcome
+        producer.on_outcome = self._outcome
         self._named = named
         self._every = every
         self._emit = emit

@@ -89,7 +89,7 @@ class SubscriptionState:
     """Positions of the assigned partitions, in the order in which they are fetched."""
 
     __slots__ = (
-        "_asked", "_correlation", "_current", "_detects", "_emit", "_metadata", "_named", "_policy", "_port",
+        "_correlation", "_current", "_detects", "_emit", "_metadata", "_named", "_policy", "_port", "_requests",
         "_retry_at", "_seen", "_settings", "_states", "_timestamps", "_validated_against", "assigned", "epochs",
         "failure", "frozen", "isolation", "offsets", "on_new_leader", "paused", "withheld",
     )  # fmt: skip
@@ -135,7 +135,7 @@ class SubscriptionState:
         """States of the partitions that cannot be fetched now."""
         self._validated_against: dict[str, tuple[int, int]] = {}
         """(leader, epoch) that a position was last validated against."""
-        self._asked: dict[str, InFlightRequest] = {}
+        self._requests: dict[str, InFlightRequest] = {}
         self._timestamps: dict[str, int] = {}
         """Timestamp of a reset's request, where it is not the policy's first one."""
         self._retry_at: dict[str, int] = {}
@@ -157,7 +157,7 @@ class SubscriptionState:
     def _forget(self, partition: str) -> None:
         del self.assigned[partition]
         tables: tuple[dict[str, Any], ...] = (
-            self.offsets, self.epochs, self._states, self._validated_against, self._asked, self._timestamps,
+            self.offsets, self.epochs, self._states, self._validated_against, self._requests, self._timestamps,
             self._retry_at, self.paused,
         )  # fmt: skip
         for table in tables:
@@ -208,7 +208,7 @@ class SubscriptionState:
 
     def _settle(self, partition: str, offset: int, epoch: int) -> None:
         self._states.pop(partition, None)
-        self._asked.pop(partition, None)
+        self._requests.pop(partition, None)
         self._timestamps.pop(partition, None)
         self._retry_at.pop(partition, None)
         self.offsets[partition] = offset
@@ -245,7 +245,7 @@ class SubscriptionState:
     def reset(self, partition: str) -> None:
         """Start a reset by ``auto.offset.reset``."""
         self._states[partition] = AWAIT_RESET
-        self._asked.pop(partition, None)
+        self._requests.pop(partition, None)
         self._timestamps.pop(partition, None)
 
     # --- requests
@@ -258,7 +258,7 @@ class SubscriptionState:
                 self._validate_positions()
         now = self._port.now
         for partition, state in tuple(self._states.items()):
-            if state != INITIALIZING and partition not in self._asked and self._retry_at.get(partition, 0) <= now:
+            if state != INITIALIZING and partition not in self._requests and self._retry_at.get(partition, 0) <= now:
                 leader = self._metadata.leader(partition)
                 if leader == NO_LEADER:
                     self._metadata.refresh()
@@ -275,11 +275,11 @@ class SubscriptionState:
             self.on_new_leader(partition)
             if self._states.get(partition) in (None, AWAIT_VALIDATION) and partition in self.epochs:
                 self._states[partition] = AWAIT_VALIDATION
-                self._asked.pop(partition, None)
+                self._requests.pop(partition, None)
 
     def _send_request(self, partition: str, leader: int, state: int, now: int) -> None:
         self._correlation += 1
-        self._asked[partition] = (self._correlation, leader, now)
+        self._requests[partition] = (self._correlation, leader, now)
         current = self._current(partition)
         if state == AWAIT_VALIDATION:
             requested = ((partition, self.epochs[partition], current),)
@@ -293,27 +293,27 @@ class SubscriptionState:
         """Return when a request is to be sent or times out, -1 for never."""
         timeout = self._settings[1]
         now = self._port.now
-        times = [sent_at + timeout for _correlation, _broker, sent_at in self._asked.values()]
-        times += [at for partition, at in self._retry_at.items() if partition not in self._asked and at > now]
+        times = [sent_at + timeout for _correlation, _broker, sent_at in self._requests.values()]
+        times += [at for partition, at in self._retry_at.items() if partition not in self._requests and at > now]
         return min(times, default=-1)
 
     def overdue(self, now: int) -> list[int]:
         """Return the brokers whose requests timed out."""
         timeout = self._settings[1]
-        return [broker for _correlation, broker, sent_at in self._asked.values() if now - sent_at >= timeout]
+        return [broker for _correlation, broker, sent_at in self._requests.values() if now - sent_at >= timeout]
 
     def on_disconnect(self, broker: int) -> None:
         """Handle the failure of all requests to a broker."""
-        for partition, (_correlation, target, _sent_at) in tuple(self._asked.items()):
+        for partition, (_correlation, target, _sent_at) in tuple(self._requests.items()):
             if target == broker:
                 self._retry_later(partition)
 
     def _retry_later(self, partition: str) -> None:
-        self._asked.pop(partition, None)
+        self._requests.pop(partition, None)
         self._retry_at[partition] = self._port.now + self._settings[0]
 
     def _is_expected(self, partition: str, correlation_id: int) -> bool:
-        return self._asked.get(partition, (-1, 0, 0))[0] == correlation_id
+        return self._requests.get(partition, (-1, 0, 0))[0] == correlation_id
 
     def listed(self, response: ListOffsetsResponse) -> None:
         """Handle the response to a reset (``resetPositionIfNeeded``)."""
@@ -325,7 +325,7 @@ class SubscriptionState:
             self._metadata.refresh()
         elif response.log_offset < 0:
             # No record is that recent: by_duration then resets to the end (KIP-1106).
-            self._asked.pop(partition)
+            self._requests.pop(partition)
             self._timestamps[partition] = LATEST
         else:
             before = self.offsets.get(partition, -1)
@@ -346,7 +346,7 @@ class SubscriptionState:
     def _validated(self, answer: EpochEnd) -> None:
         partition = answer.partition
         offset = self.offsets[partition]
-        self._asked.pop(partition)
+        self._requests.pop(partition)
         self._retry_at.pop(partition, None)
         unknown = answer.end < 0 or answer.epoch < 0
         if not unknown and answer.end >= offset:
@@ -365,7 +365,7 @@ class SubscriptionState:
         """Return all state."""
         return (
             tuple(self.assigned), tuple(self.offsets.items()), tuple(self.epochs.items()), self.failure, self.frozen,
-            tuple(self._states.items()), tuple(self._validated_against.items()), tuple(self._asked.items()),
+            tuple(self._states.items()), tuple(self._validated_against.items()), tuple(self._requests.items()),
             tuple(self._timestamps.items()), tuple(self._retry_at.items()), self._correlation, self.withheld,
             tuple(self.paused.items()),
         )  # fmt: skip
@@ -373,13 +373,13 @@ class SubscriptionState:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
-            assigned, offsets, epochs, self.failure, self.frozen, states, checked, asked, timestamps, retry_at,
+            assigned, offsets, epochs, self.failure, self.frozen, states, checked, requested, timestamps, retry_at,
             self._correlation, self.withheld, paused,
         ) = saved  # fmt: skip
         self.paused = dict(paused)
         self.assigned = dict.fromkeys(assigned)
         self.offsets, self.epochs, self._states = dict(offsets), dict(epochs), dict(states)
-        self._validated_against, self._asked, self._timestamps = dict(checked), dict(asked), dict(timestamps)
+        self._validated_against, self._requests, self._timestamps = dict(checked), dict(requested), dict(timestamps)
         self._retry_at = dict(retry_at)
         # Validating a position again against the same leader has no effect.
         self._seen = -1

@@ -81,7 +81,7 @@ def ignore_outcome(_outcome: str) -> None:
 class PlainOutput(DrivenProducer):
     """An application-driven producer without transactions."""
 
-    __slots__ = ("_failed_before", "_left", "_stage", "told")
+    __slots__ = ("_failed_before", "_left", "_stage", "on_outcome")
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class PlainOutput(DrivenProducer):
     ) -> None:
         """Make it with the parameters of every producer."""
         super().__init__(port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
-        self.told: Callable[[str], None] = ignore_outcome
+        self.on_outcome: Callable[[str], None] = ignore_outcome
         """Called with the outcome of every :meth:`write`."""
         self._stage = _IDLE
         self._left = 0
@@ -127,7 +127,7 @@ class PlainOutput(DrivenProducer):
                 self.flush()
         if self._stage == _ENDING and not self._held and not self._accumulator.incomplete:
             self._stage = _IDLE
-            self.told(WRITTEN if self.failed + self.unknown == self._failed_before else NOT_WRITTEN)
+            self.on_outcome(WRITTEN if self.failed + self.unknown == self._failed_before else NOT_WRITTEN)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
@@ -142,7 +142,7 @@ class PlainOutput(DrivenProducer):
 class TransactionalOutput(TransactionalProducer):
     """An application-driven producer with one transaction per :meth:`write`."""
 
-    __slots__ = ("_ended", "_left", "_offsets", "_stage", "told")
+    __slots__ = ("_ended", "_left", "_offsets", "_stage", "on_outcome")
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class TransactionalOutput(TransactionalProducer):
     ) -> None:
         """Make it with the parameters of every transactional producer."""
         super().__init__(profile, port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
-        self.told: Callable[[str], None] = ignore_outcome
+        self.on_outcome: Callable[[str], None] = ignore_outcome
         """Called with the outcome of every :meth:`write`, with FATAL at any time, and with "" when it becomes ready."""
         self.transacting.on_end = self._on_end
         self._stage = _OPENING
@@ -199,7 +199,7 @@ class TransactionalOutput(TransactionalProducer):
         if self._ended:
             ended, self._ended = self._ended, ""
             self._stage, self._left = _IDLE, 0
-            self.told(ended)
+            self.on_outcome(ended)
 
     def _advance(self) -> None:
         manager = self._tx.manager
@@ -208,7 +208,7 @@ class TransactionalOutput(TransactionalProducer):
                 return
             if self._offsets is None:
                 self._stage = _IDLE
-                self.told("")
+                self.on_outcome("")
                 return
             self.transacting.open()
             self._stage = _SENDING

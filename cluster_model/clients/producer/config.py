@@ -124,20 +124,20 @@ class ProducerConfig:
 
 def _transactional_id(profile: Profile, config: Mapping[str, ConfigValue]) -> str:
     """Return ``transactional.id``, which requires idempotence (``KafkaProducer.configureTransactionState``)."""
-    found = str(config.get("transactional.id", ""))
-    if found and not profile.transactions:
+    transactional_id = str(config.get("transactional.id", ""))
+    if transactional_id and not profile.transactions:
         raise ConfigConflictError(
             "transactional.id",
             f"transactional.id needs brokers of Kafka 0.11 or later, these are of {profile.version}",
             code="not_in_version",
         )
-    if found and config.get("enable.idempotence") is False:
+    if transactional_id and config.get("enable.idempotence") is False:
         raise ConfigConflictError(
             "transactional.id",
             "transactional.id is set, so enable.idempotence must not be false",
             code="needs_idempotence",
         )
-    return found
+    return transactional_id
 
 
 def _delivery_timeout(own: EffectiveConfig, is_given: bool, least_us: int) -> int:
@@ -174,11 +174,11 @@ def _idempotent(
     requested = config.get("enable.idempotence", True if config.get("transactional.id") else None)
     by_default = EffectiveConfig("producer", client.number, {}).boolean("enable.idempotence")
     default = by_default and client.idempotent_by_default
-    most = _most_in_flight(client)
+    limit = _most_in_flight(client)
     conflict, key = (
         ("acks must be all", "acks") if acks != -1
         else ("retries must be above 0", "retries") if retries == 0
-        else (f"{IN_FLIGHT} must be {'at most ' if most > 1 else ''}{most}", IN_FLIGHT) if in_flight > most
+        else (f"{IN_FLIGHT} must be {'at most ' if limit > 1 else ''}{limit}", IN_FLIGHT) if in_flight > limit
         else ("", "")
     )  # fmt: skip
     if requested is True:

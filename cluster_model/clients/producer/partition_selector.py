@@ -124,7 +124,7 @@ class PartitionSelector:
         if self._pool is not None:
             return self._name(self._pool.partition(self._stream.next64()))
         self._records = records
-        number = self._placement.place(self._own, None, self._topic, self._fits)
+        number = self._placement.select(self._own, None, self._topic, self._fits)
         names = self.names
         return names[number] if number < len(names) else self._name(number)
 
@@ -140,11 +140,11 @@ class PartitionSelector:
             for _record in range(records):
                 yield self.next(1), 1
         else:
-            found: dict[str, int] = {}
+            run_lengths: dict[str, int] = {}
             for _record in range(records):
                 name = self.next(1)
-                found[name] = found.get(name, 0) + 1
-            yield from found.items()
+                run_lengths[name] = run_lengths.get(name, 0) + 1
+            yield from run_lengths.items()
 
     def appended(self, partition: str, number: int, records: int) -> None:
         """Report that records from ``number`` on were appended to ``partition``, as returned by :meth:`next`."""

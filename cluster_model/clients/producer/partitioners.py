@@ -394,7 +394,7 @@ class RecordPlacement:
     def __init__(self, partitioner: Partitioner) -> None:
         self.partitioner = partitioner
 
-    def place(self, own: int | None, key: bytes | None, topic: Topic, fits: Callable[[int], bool]) -> int:
+    def select(self, own: int | None, key: bytes | None, topic: Topic, fits: Callable[[int], bool]) -> int:
         """Return the partition of a record; ``own`` is its fixed partition, None for none.
 
         ``fits`` returns whether the record fits into the queued batch of a partition. If not, it closes the batch,

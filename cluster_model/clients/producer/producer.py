@@ -50,14 +50,14 @@ UNSERIALIZED: Final = "SerializationException"
 class ProducerInterceptors:
     """A producer's interceptors; a failing one throws for the last of every ``fails`` records of a partition."""
 
-    __slots__ = ("_client", "_emit", "_failing", "interceptors", "most")
+    __slots__ = ("_client", "_emit", "_failing", "interceptors", "max_added_bytes")
 
     def __init__(self, client: str, interceptors: tuple[Interceptor, ...], emit: Callable[[Event], None]) -> None:
         self._client = client
         self._emit = emit
         self.interceptors = interceptors
         self._failing = tuple(each for each in interceptors if each.fails)
-        self.most = sum(each.adds for each in interceptors)
+        self.max_added_bytes = sum(each.adds for each in interceptors)
         """Most bytes that they add to a record."""
 
     def passed(self, now: int, partition: str, number: int, count: int) -> None:
@@ -86,13 +86,13 @@ class ProducerClose:
     The application thread sends nothing during a flush, so a flush waits for all batches.
     """
 
-    __slots__ = ("_accumulator", "_books", "_port", "_sender", "closed", "closing", "flushing")
+    __slots__ = ("_accumulator", "_port", "_sender", "_stats", "closed", "closing", "flushing")
 
     def __init__(self, port: NodeContext, accumulator: RecordAccumulator, sender: Sender, stats: DeliveryStats) -> None:
         self._port = port
         self._accumulator = accumulator
         self._sender = sender
-        self._books = stats
+        self._stats = stats
         self.flushing = False
         self.closing = False
         self.closed = False
@@ -159,9 +159,10 @@ class Producer:
     """A producer process: its application from start to close, and its ``KafkaProducer``."""
 
     __slots__ = (
-        "_accumulator", "_blocked_at", "_books", "_chain", "_config", "_ending", "_flushed", "_forgotten", "_held",
-        "_io", "_largest_record", "_late", "_metadata", "_most", "_owed", "_pace", "_places", "_port", "_running",
-        "_safe_memory", "_sender", "_serialized", "_single", "_sizes", "_spec", "_sync", "_used_at", "_waits", "acks",
+        "_accumulator", "_blocked_at", "_chain", "_config", "_ending", "_flushed", "_forgotten", "_held", "_io",
+        "_largest_record", "_late", "_max_record_bytes", "_metadata", "_pace", "_places", "_port", "_running",
+        "_safe_memory", "_sender", "_serialized", "_single", "_sizes", "_spec", "_stats", "_sync", "_unsent_of_batch",
+        "_used_at", "_waits", "acks",
     )  # fmt: skip
 
     _waits: bool
@@ -175,7 +176,7 @@ class Producer:
     _held: deque[tuple[str, int]]
     """(partition, count) of records that wait for memory, and of those after them, in order; the topic instead of the
     partition where they wait for metadata."""
-    _owed: int
+    _unsent_of_batch: int
     """Records made but not yet sent, because each waits for the one before it."""
     _late: bool
     """The next records became due while the application was waiting for an outcome."""
@@ -205,21 +206,21 @@ class Producer:
         self._pace = pacing_of(port, spec)
         self._sizes = sizes_of(spec, seed)
         self._chain = ProducerInterceptors(spec.name, spec.interceptors, emit) if spec.interceptors else None
-        self._most = (spec.record_bytes if spec.sizes is None else LARGEST) + (self._chain.most if self._chain else 0)
-        """Maximum size of a record."""
+        added = self._chain.max_added_bytes if self._chain else 0
+        self._max_record_bytes = added + (spec.record_bytes if spec.sizes is None else LARGEST)
         self._io = IoThread(port, spec.callback_us) if spec.callback_us else None
         """None: callbacks take no time."""
-        self._books = self._make_books(emit)
+        self._stats = self._make_stats(emit)
         self._accumulator = RecordAccumulator(
             config.batch_bytes, self._sizes, by_first=config.client.renumbers_in_heap_order
         )
         latencies = NodeLatencies(config.availability_us)
         self._sender = self._make_sender(
-            (port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes, latencies)
+            (port, spec, config, brokers, self._accumulator, self._stats, jitter, self._sizes, latencies)
         )  # fmt: skip
         if self._io is not None:
-            self._io.connect(self._sender, self._books)
-        self._ending = ProducerClose(port, self._accumulator, self._sender, self._books)
+            self._io.connect(self._sender, self._stats)
+        self._ending = ProducerClose(port, self._accumulator, self._sender, self._stats)
         self._metadata: Metadata = self._sender.metadata
         self._places = PartitionSelector(
             spec, config, partitioning, self._metadata, self._accumulator, self._sizes, latencies, keys
@@ -229,12 +230,12 @@ class Producer:
         """Whether each record has its own batch."""
         self._largest_record = min(config.request_bytes, config.memory_bytes) - RECORD_OVERHEAD
         """Size of the largest record that ``send`` accepts."""
-        self._safe_memory = config.memory_bytes - max(config.batch_bytes, spec.batch * self._most)
+        self._safe_memory = config.memory_bytes - max(config.batch_bytes, spec.batch * self._max_record_bytes)
         """Memory in use up to which the next batch fits in any case."""
         self._running = not (self._single and never_returns(config.client, config.partitioner, keys=spec.keys))
         self._blocked_at = -1
         self._held = deque()
-        self._serialized = self._flushed = self._owed = 0
+        self._serialized = self._flushed = self._unsent_of_batch = 0
         self._late = self._waits = False
         self._used_at = 0
         """Time of the application's last ``send``."""
@@ -244,37 +245,37 @@ class Producer:
     @property
     def sent(self) -> int:
         """Number of records sent by the application."""
-        return self._books.sent
+        return self._stats.sent
 
     @property
     def acked(self) -> int:
         """Number of records acknowledged."""
-        return self._books.acked
+        return self._stats.acked
 
     @property
     def failed(self) -> int:
         """Number of records that were certainly not written."""
-        return self._books.failed
+        return self._stats.failed
 
     @property
     def unknown(self) -> int:
         """Number of records with unknown outcome."""
-        return self._books.unknown
+        return self._stats.unknown
 
     @property
     def aborted(self) -> int:
         """Number of records aborted with their transaction."""
-        return self._books.aborted
+        return self._stats.aborted
 
     @property
     def refused(self) -> int:
         """Number of attempts that ended in an error."""
-        return self._books.refused
+        return self._stats.refused
 
     @property
     def last_error(self) -> str:
         """The newest error, empty for none."""
-        return self._books.last_error
+        return self._stats.last_error
 
     @property
     def queued(self) -> int:
@@ -330,15 +331,15 @@ class Producer:
         now = self._port.now
         batches = self._sender.incomplete_batches()
         for batch in batches:
-            self._books.process_died(now, batch)
+            self._stats.process_died(now, batch)
         return tuple([(batch.partition, batch.sequence, batch.records) for batch in batches])
 
     def take_over(self, former: "Producer") -> None:
         """Continue the application of a former process: only its counters and numbering are taken over."""
-        self._books.load(former._books.save())
+        self._stats.load(former._stats.save())
         self._metadata.old.load(former._metadata.old.save())
         self._accumulator.continue_numbers(former._accumulator)
-        self._flushed, self._serialized = self._books.sent, former._serialized
+        self._flushed, self._serialized = self._stats.sent, former._serialized
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
         """Handle a step of the machine's clock, which ``delivery.timeout.ms`` and timestamps depend on."""
@@ -350,7 +351,7 @@ class Producer:
         now = self._port.now
         for partition, number, count in records:
             self._accumulator.add_again(partition, number, count, now)
-            self._books.sent_records(now, partition, number, count)
+            self._stats.sent_records(now, partition, number, count)
         self._sender.send_ready()
 
     def stop(self) -> None:
@@ -373,7 +374,7 @@ class Producer:
         if self._ending.closing:
             return
         self._refuse_held(FORCED)
-        self._owed = 0
+        self._unsent_of_batch = 0
         self._late = False
         self._ending.close(timeout_us)
         self._waits = self._ending.waits
@@ -384,15 +385,15 @@ class Producer:
         held = list(self._held)
         self._held.clear()
         for partition, count in held:
-            self._books.send_failed(now, partition, count + self._owed, error, now - self._blocked_at)
-            self._owed = 0
+            self._stats.send_failed(now, partition, count + self._unsent_of_batch, error, now - self._blocked_at)
+            self._unsent_of_batch = 0
 
     @property
     def closed(self) -> bool:
         """Whether it is closed and has nothing left to send."""
         return self._ending.closed
 
-    def _make_books(self, emit: Callable[[Event], None]) -> DeliveryStats:
+    def _make_stats(self, emit: Callable[[Event], None]) -> DeliveryStats:
         return (DeliveryStatsWithCallbacks if self._io else DeliveryStats)(
             self._spec.name, self._config.acks, emit, self._pace
         )
@@ -479,8 +480,8 @@ class Producer:
 
     def _maybe_flush(self) -> None:
         """Flush after every ``flush_every`` records."""
-        if not self._held and self._books.sent - self._flushed >= self._spec.flush_every:
-            self._flushed = self._books.sent
+        if not self._held and self._stats.sent - self._flushed >= self._spec.flush_every:
+            self._flushed = self._stats.sent
             self.flush()
 
     def _hand_over(self, count: int, now: int) -> None:
@@ -511,14 +512,14 @@ class Producer:
 
     def _put(self, partition: str, count: int, now: int) -> bool:
         """Send records to a partition; return False if none of them was added to a batch."""
-        if self._most > self._largest_record and self._too_large(partition, count):
-            self._books.send_failed(now, partition, count, KafkaError.MESSAGE_TOO_LARGE.name, 0)
+        if self._max_record_bytes > self._largest_record and self._too_large(partition, count):
+            self._stats.send_failed(now, partition, count, KafkaError.MESSAGE_TOO_LARGE.name, 0)
             return False
         if self._single and count > 1:
-            before = self._books.sent
+            before = self._stats.sent
             for _each in range(count):
                 self._append(partition, 1, now)
-            return self._books.sent > before
+            return self._stats.sent > before
         return self._append(partition, count, now)
 
     def _unserialized(self, count: int, now: int) -> int:
@@ -526,7 +527,7 @@ class Producer:
         failed = every(self._spec.serializer_fails, self._serialized, count)
         self._serialized += count
         if failed:
-            self._books.send_failed(now, self._spec.topic, failed, UNSERIALIZED, 0)
+            self._stats.send_failed(now, self._spec.topic, failed, UNSERIALIZED, 0)
         return failed
 
     def _too_large(self, partition: str, count: int) -> bool:
@@ -555,7 +556,7 @@ class Producer:
 
     def _add(self, partition: str, count: int, now: int) -> None:
         number = self._accumulator.add(partition, count, now)
-        self._books.sent_records(now, partition, number, count)
+        self._stats.sent_records(now, partition, number, count)
         if self._chain is not None:
             self._chain.passed(now, partition, number, count)
         if self._places.listens:
@@ -611,16 +612,16 @@ class Producer:
                 self._maybe_flush()
             return
         while self._sync and not self._held and accumulator.incomplete == 0:
-            if not self._owed:
+            if not self._unsent_of_batch:
                 if not self._late:
                     return
                 self._late = False
-                self._owed = self._spec.batch
-            before = self._books.sent
-            self._owed -= 1
+                self._unsent_of_batch = self._spec.batch
+            before = self._stats.sent
+            self._unsent_of_batch -= 1
             self._hand_over(1, now)
-            if self._books.sent == before and not self._held:
-                self._owed = 0
+            if self._stats.sent == before and not self._held:
+                self._unsent_of_batch = 0
 
     def _wait_for_topic(self, count: int, now: int) -> None:
         """Block until metadata has the topic, up to ``max.block.ms`` (``waitOnMetadata``)."""
@@ -644,21 +645,21 @@ class Producer:
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
         return (
-            self._books.save(), self._sender.save(), self._places.save(), self._running, self._blocked_at,
-            tuple(self._held), self._owed, self._late, self._waits, self._pace.save(), self._ending.save(),
+            self._stats.save(), self._sender.save(), self._places.save(), self._running, self._blocked_at,
+            tuple(self._held), self._unsent_of_batch, self._late, self._waits, self._pace.save(), self._ending.save(),
             self._flushed, self._serialized, self._io.save() if self._io else (), self._used_at, self._forgotten,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
-            books, sender, places, self._running, self._blocked_at, held, self._owed, self._late, self._waits, pace,
-            ending, self._flushed, self._serialized, io, self._used_at, self._forgotten,
+            tracker, sender, places, self._running, self._blocked_at, held, self._unsent_of_batch, self._late,
+            self._waits, pace, ending, self._flushed, self._serialized, io, self._used_at, self._forgotten,
         ) = saved  # fmt: skip
         self._held = deque(held)
         self._pace.load(pace)
         self._ending.load(ending)
-        self._books.load(books)
+        self._stats.load(tracker)
         self._sender.load(sender)
         if self._io:
             self._io.load(io)

@@ -117,20 +117,20 @@ def remove_from_heap(heap: list[ProducerBatch], batch: ProducerBatch) -> None:
     moved = heap.pop()
     if index == len(heap):
         return
-    place = index
-    while place < len(heap) // 2:
-        child = 2 * place + 1
+    position = index
+    while position < len(heap) // 2:
+        child = 2 * position + 1
         if child + 1 < len(heap) and heap[child].first > heap[child + 1].first:
             child += 1
         if moved.first <= heap[child].first:
             break
-        heap[place] = heap[child]
-        place = child
-    heap[place] = moved
-    while place == index and index and heap[(index - 1) // 2].first > moved.first:
+        heap[position] = heap[child]
+        position = child
+    heap[position] = moved
+    while position == index and index and heap[(index - 1) // 2].first > moved.first:
         parent = (index - 1) // 2
         heap[index], heap[parent] = heap[parent], moved
-        place = index = parent
+        position = index = parent
 
 
 def add_to_heap(heap: list[ProducerBatch], batch: ProducerBatch) -> None:
@@ -410,16 +410,16 @@ class BatchExpiry:
         In 0.9 a batch that waits for its retry does not protect those after it (KAFKA-3388).
         """
         head = line.waiting[0]
-        found = (self._queued(line, head), head)
+        earliest = (self._queued(line, head), head)
         if self._config.client.expires_behind_retries and not self.bounds_flights:
             for batch in line.waiting[1:]:
                 if not head.attempts:
                     break
                 head = batch
                 at = self._queued(line, batch)
-                if at < found[0]:
-                    found = (at, batch)
-        return found
+                if at < earliest[0]:
+                    earliest = (at, batch)
+        return earliest
 
     def _queued(self, line: PartitionQueue, batch: ProducerBatch) -> int:
         config = self._config

@@ -205,13 +205,13 @@ class InFlightRequests:
 
     def remove_broker(self, broker: int) -> list[tuple[int, ProducerBatch]]:
         """Remove the requests of a lost connection; return their (request, batch)."""
-        gone = [(number, flight) for number, flight in self.flights.items() if flight[0] == broker]
-        for number, flight in gone:
+        removed = [(number, flight) for number, flight in self.flights.items() if flight[0] == broker]
+        for number, flight in removed:
             del self.flights[number]
             self.left.pop(flight[3], None)
             self._held.pop(flight[3], None)
         self.counts.pop(broker, None)
-        return [(flight[3], flight[2]) for _number, flight in gone]
+        return [(flight[3], flight[2]) for _number, flight in removed]
 
     def timed_out(self, before: int) -> dict[int, int]:
         """Return broker → its oldest request, where that was sent at ``before`` or earlier."""
@@ -246,9 +246,9 @@ class Sender:
     """Sends the batches of the accumulator and reports their outcomes to the statistics."""
 
     __slots__ = (
-        "_accumulator", "_books", "_config", "_correlation", "_expiry", "_extra_fields", "_flight", "_id_request",
-        "_jitter", "_latencies", "_muting", "_name", "_next_line", "_patience_us", "_port", "_ready", "_sent_as_of",
-        "_sequences", "_spec", "_stalled", "_timer", "acks", "at_once", "metadata",
+        "_accumulator", "_config", "_correlation", "_expiry", "_extra_fields", "_flight", "_id_request", "_jitter",
+        "_latencies", "_muting", "_name", "_next_line", "_patience_us", "_port", "_ready", "_sent_as_of", "_sequences",
+        "_spec", "_stalled", "_stats", "_timer", "acks", "at_once", "metadata",
     )  # fmt: skip
 
     def __init__(
@@ -268,7 +268,7 @@ class Sender:
         self._spec = spec
         self._config = config
         self._accumulator = accumulator
-        self._books = stats
+        self._stats = stats
         self._jitter = jitter
         self._flight = InFlightRequests()
         self._expiry = BatchExpiry(config, sizes, port.wall)
@@ -426,7 +426,7 @@ class Sender:
             flight.flights[number] = (leader, now, batch, number)
         else:
             self._accumulator.complete(batch)
-            self._books.acknowledged(now, batch, leader, -1, -1, -1)
+            self._stats.acknowledged(now, batch, leader, -1, -1, -1)
 
     def _depart(self, leader: int, line: PartitionQueue, first: int) -> ProducerBatch:
         """Send the first batch of a partition, in the request whose first message is numbered ``first``."""
@@ -453,7 +453,7 @@ class Sender:
         )  # fmt: skip
         self._port.send(leader, request)
         if batch.attempts > 1:
-            self._books.retried(self._port.clock.now, batch, leader)
+            self._stats.retried(self._port.clock.now, batch, leader)
         line.muted = self._muting
         return batch
 
@@ -466,7 +466,7 @@ class Sender:
             return
         for batch in batches:
             self._accumulator.complete(batch)
-            self._books.acknowledged(now, batch, leader, -1, -1, -1)
+            self._stats.acknowledged(now, batch, leader, -1, -1, -1)
 
     def _rearm(self, wake: int) -> None:
         """Set the timer to the next deadline.
@@ -594,7 +594,7 @@ class Sender:
         if not batch.done:
             accumulator.complete(batch)
             now = self._port.clock.now
-            self._books.acknowledged(
+            self._stats.acknowledged(
                 now, batch, broker, response.leader_epoch, response.log_offset, response.epoch_branch
             )
 
@@ -612,7 +612,7 @@ class Sender:
         if error not in PROVES_NOT_WRITTEN and (error not in AMBIGUOUS_WITH_ACKS_ALL or config.acks == ALL):
             batch.written = True
         batch.in_flight = False
-        self._books.attempt_failed(now, batch, broker, error)
+        self._stats.attempt_failed(now, batch, broker, error)
         if error is KafkaError.MESSAGE_TOO_LARGE and batch.records > 1 and config.client.splits_batches:
             room = max(1, config.batch_bytes * batch.records // max(1, self._ready.size(batch)))
             self._accumulator.replace(batch, batch.split(room))
@@ -635,7 +635,7 @@ class Sender:
             self._accumulator.drop(batch)
             self._accumulator.complete(batch)
             batch.written = batch.written or batch.in_flight
-            self._books.batch_failed(now, batch, error)
+            self._stats.batch_failed(now, batch, error)
         for line in self._accumulator.queues.values():
             line.drained.clear()
         self._flight = InFlightRequests()
@@ -645,7 +645,7 @@ class Sender:
         self._accumulator.complete(batch)
         batch.written = batch.written or batch.in_flight
         self._sequences.batch_failed(self._accumulator.queues[batch.partition], batch, error, for_good=for_good)
-        self._books.batch_failed(self._port.clock.now, batch, error.name)
+        self._stats.batch_failed(self._port.clock.now, batch, error.name)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state, including that of the accumulator."""

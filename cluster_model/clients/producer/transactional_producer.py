@@ -226,8 +226,8 @@ class TransactionLoop:
     """The transaction logic of an application: begins, commits and aborts transactions by its plan."""
 
     __slots__ = (
-        "_asked_at", "_began_at", "_block_us", "_books", "_emit", "_id", "_manager", "_name", "_overdue", "_plan",
-        "_port", "_reason", "_send_ready", "_timer", "_wanted", "begun", "ended", "hanging", "on_end",
+        "_asked_at", "_began_at", "_block_us", "_emit", "_id", "_manager", "_name", "_overdue", "_plan", "_port",
+        "_reason", "_send_ready", "_stats", "_timer", "_wanted", "begun", "ended", "hanging", "on_end",
     )  # fmt: skip
 
     def __init__(
@@ -250,7 +250,7 @@ class TransactionLoop:
         self._id = config.transactional_id
         self._block_us = config.block_us
         self._manager = manager
-        self._books = stats
+        self._stats = stats
         self._send_ready = send_ready
         self._emit = emit
         self._timer = DeadlineTimer(port, TIMER)
@@ -336,7 +336,7 @@ class TransactionLoop:
 
     def _is_due(self) -> bool:
         plan = self._plan
-        by_count = plan.records and self._books.open_records >= plan.records
+        by_count = plan.records and self._stats.open_records >= plan.records
         return bool(by_count or (plan.every_us and self._port.now >= self._began_at + plan.every_us))
 
     # -- the end of a transaction -----------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ class TransactionLoop:
         plan = self._plan
         if self.begun == plan.hang:
             self.hanging = True
-            self._emit(TransactionLeftOpen(self._port.now, self._name, self._id, self._books.open_records))
+            self._emit(TransactionLeftOpen(self._port.now, self._name, self._id, self._stats.open_records))
             return
         self._reason = ""
         self._call(ABORT if plan.abort and self.begun % plan.abort == 0 else COMMIT)
@@ -367,10 +367,10 @@ class TransactionLoop:
         wanted, self._wanted = self._wanted, ""
         now = self._port.now
         if wanted == COMMIT:
-            count = self._books.committed(now)
+            count = self._stats.committed(now)
             self._emit(TransactionCommitted(now, self._name, self._id, count, now - self._asked_at))
         else:
-            count = self._books.aborted_transaction(now)
+            count = self._stats.aborted_transaction(now)
             self._emit(TransactionAborted(now, self._name, self._id, count, self._reason))
         self.on_end(wanted)
 
@@ -378,10 +378,10 @@ class TransactionLoop:
         """End the open transaction without a response: unknown if a commit was sent, else aborted."""
         now = self._port.now
         if self._wanted == COMMIT and self._manager.end_sent:
-            count = self._books.outcome_unknown(now, error)
+            count = self._stats.outcome_unknown(now, error)
             self._emit(TransactionUnknown(now, self._name, self._id, count, error))
         else:
-            self._books.aborted_transaction(now)
+            self._stats.aborted_transaction(now)
         self._wanted = ""
 
     def _die(self) -> None:
@@ -502,7 +502,7 @@ class TransactionalSender(Sender):
                 if batch.producer_id < 0:
                     self._accumulator.drop(batch)
                     self._accumulator.complete(batch)
-                    self._books.batch_failed(now, batch, error)
+                    self._stats.batch_failed(now, batch, error)
 
     def on_coordinator_response(self, message: Any) -> bool:
         """Handle a coordinator's response; return False if it is not one."""
@@ -579,7 +579,7 @@ class TransactionalProducer(Producer):
             self._ledger, self._send_ready, emit,
         )  # fmt: skip
 
-    def _make_books(self, emit: Callable[[Event], None]) -> TransactionalDeliveryStats:
+    def _make_stats(self, emit: Callable[[Event], None]) -> TransactionalDeliveryStats:
         self._ledger = TransactionalDeliveryStats(
             self._spec.name, self._config.acks, emit, self._pace, self._wants, self._refused
         )  # fmt: skip
@@ -666,7 +666,7 @@ class TransactionalProducer(Producer):
 
     def _proceed(self) -> None:
         """Continue the application's thread, unless it is in ``send``."""
-        if not self._held and not self._owed:
+        if not self._held and not self._unsent_of_batch:
             self.transacting.proceed()
             self._running = self._running and not self.transacting.ended
 

@@ -116,16 +116,16 @@ class BrokerHeartbeatManager:
         return min(late)[1] if late else NEVER
 
     def next_state(
-        self, known: BrokerRegistration, request: BrokerHeartbeatRequest, *, leads: bool
+        self, registration: BrokerRegistration, request: BrokerHeartbeatRequest, *, leads: bool
     ) -> BrokerControlState:
         """Return the state that a heartbeat brings a broker to; ``leads``: whether it leads any partition.
 
         A new active controller restarts a controlled shutdown that began under its predecessor.
         """
-        session = self.sessions[known.broker]
+        session = self.sessions[registration.broker]
         state = (
-            BrokerControlState.FENCED if known.fenced
-            else BrokerControlState.CONTROLLED_SHUTDOWN if known.in_controlled_shutdown
+            BrokerControlState.FENCED if registration.fenced
+            else BrokerControlState.CONTROLLED_SHUTDOWN if registration.in_controlled_shutdown
             else BrokerControlState.UNFENCED
         )  # fmt: skip
         begun = state is not BrokerControlState.CONTROLLED_SHUTDOWN or session.shutdown_offset != NEVER
@@ -137,7 +137,7 @@ class BrokerHeartbeatManager:
             want_fence=request.want_fence,
             want_shut_down=request.want_shut_down,
             metadata_offset=request.metadata_offset,
-            registration_offset=known.epoch,
+            registration_offset=registration.epoch,
             leads=leads or not begun,
             shutdown_offset=session.shutdown_offset,
             lowest_active_offset=min(active, default=None),
@@ -189,18 +189,18 @@ class ClusterControlManager:
         if request.newest_level < self._features.level(METADATA_FEATURE):
             # ``ClusterControlManager.processRegistrationFeature``
             return [], BrokerRegistrationResponse(number, KafkaError.UNSUPPORTED_VERSION, -1)
-        known = self._image.brokers.get(broker)
-        other = known is not None and known.incarnation != request.incarnation
+        registration = self._image.brokers.get(broker)
+        other = registration is not None and registration.incarnation != request.incarnation
         if other and self.heartbeats.valid(broker, now):
             return [], BrokerRegistrationResponse(number, KafkaError.DUPLICATE_BROKER_REGISTRATION, -1)
-        if known is not None and not other:
+        if registration is not None and not other:
             renewed = RegisterBrokerRecord(
-                broker, known.incarnation, known.epoch, request.rack, known.fenced, known.in_controlled_shutdown,
-                request.newest_level,
+                broker, registration.incarnation, registration.epoch, request.rack, registration.fenced,
+                registration.in_controlled_shutdown, request.newest_level,
             )  # fmt: skip
-            self.heartbeats.touch(broker, now, fenced=known.fenced)
-            return [renewed], BrokerRegistrationResponse(number, KafkaError.NONE, known.epoch)
-        records: list[Record] = [] if known is None else self._end_former_session(known, request)
+            self.heartbeats.touch(broker, now, fenced=registration.fenced)
+            return [renewed], BrokerRegistrationResponse(number, KafkaError.NONE, registration.epoch)
+        records: list[Record] = [] if registration is None else self._end_former_session(registration, request)
         epoch = end + len(records)
         records.append(
             RegisterBrokerRecord(broker, request.incarnation, epoch, request.rack, newest_level=request.newest_level)
@@ -208,13 +208,15 @@ class ClusterControlManager:
         self.heartbeats.touch(broker, now, fenced=True)
         return records, BrokerRegistrationResponse(number, KafkaError.NONE, epoch)
 
-    def _end_former_session(self, known: BrokerRegistration, request: BrokerRegistrationRequest) -> list[Record]:
+    def _end_former_session(self, registration: BrokerRegistration, request: BrokerRegistrationRequest) -> list[Record]:
         """Fence the former process; with KIP-966 a wrong clean-shutdown epoch means an unclean shutdown."""
-        broker = known.broker
-        if self._profile.elr and request.previous_epoch != known.epoch:
+        broker = registration.broker
+        if self._profile.elr and request.previous_epoch != registration.epoch:
             return self._replication.handle_unclean_shutdown(broker, f"broker {broker} had not shut down cleanly")
         return (
-            [] if known.fenced else self._replication.handle_broker_fenced(broker, f"broker {broker} registered again")
+            []
+            if registration.fenced
+            else self._replication.handle_broker_fenced(broker, f"broker {broker} registered again")
         )
 
     def heartbeat(
@@ -222,16 +224,16 @@ class ClusterControlManager:
     ) -> tuple[list[Record], BrokerHeartbeatResponse]:
         """Handle a broker's heartbeat: renew its session, and change its state as it requests."""
         number, broker = request.correlation_id, request.broker
-        known = self._image.brokers.get(broker)
-        if known is None:
+        registration = self._image.brokers.get(broker)
+        if registration is None:
             return [], BrokerHeartbeatResponse(number, KafkaError.BROKER_ID_NOT_REGISTERED)
-        if known.epoch != request.broker_epoch:
+        if registration.epoch != request.broker_epoch:
             return [], BrokerHeartbeatResponse(number, KafkaError.STALE_BROKER_EPOCH)
         if broker not in self.heartbeats.sessions:
-            self.heartbeats.touch(broker, now, fenced=known.fenced)
-        leads = (request.want_shut_down or known.in_controlled_shutdown) and self._replication.leads_any(broker)
-        state = self.heartbeats.next_state(known, request, leads=leads)
-        records = self._transition(known, state)
+            self.heartbeats.touch(broker, now, fenced=registration.fenced)
+        leads = (request.want_shut_down or registration.in_controlled_shutdown) and self._replication.leads_any(broker)
+        state = self.heartbeats.next_state(registration, request, leads=leads)
+        records = self._transition(registration, state)
         fenced = state in (BrokerControlState.FENCED, BrokerControlState.SHUTDOWN_NOW)
         self.heartbeats.touch(broker, now, fenced=fenced, metadata_offset=request.metadata_offset)
         if state is BrokerControlState.CONTROLLED_SHUTDOWN:
@@ -239,32 +241,32 @@ class ClusterControlManager:
         response = BrokerHeartbeatResponse(
             number,
             KafkaError.NONE,
-            caught_up=request.metadata_offset >= known.epoch,
+            caught_up=request.metadata_offset >= registration.epoch,
             fenced=fenced,
             should_shut_down=state is BrokerControlState.SHUTDOWN_NOW,
         )
         return records, response
 
-    def _transition(self, known: BrokerRegistration, state: BrokerControlState) -> list[Record]:
-        broker, epoch = known.broker, known.epoch
+    def _transition(self, registration: BrokerRegistration, state: BrokerControlState) -> list[Record]:
+        broker, epoch = registration.broker, registration.epoch
         if state is BrokerControlState.UNFENCED:
-            if not known.fenced:
+            if not registration.fenced:
                 return []
             back = self._replication.handle_broker_unfenced(broker, f"broker {broker} unfenced")
             return [*back, BrokerRegistrationChangeRecord(broker, epoch, UNFENCE)]
         if state is BrokerControlState.CONTROLLED_SHUTDOWN:
-            if known.in_controlled_shutdown:
+            if registration.in_controlled_shutdown:
                 return []
             gone = self._replication.handle_broker_fenced(broker, f"broker {broker} shutting down")
             return [BrokerRegistrationChangeRecord(broker, epoch, in_controlled_shutdown=True), *gone]
-        if known.fenced:
+        if registration.fenced:
             return []
         why = "shut down" if state is BrokerControlState.SHUTDOWN_NOW else "requested to be fenced"
-        return self._fencing(known, why)
+        return self._fencing(registration, why)
 
-    def _fencing(self, known: BrokerRegistration, why: str) -> list[Record]:
-        gone = self._replication.handle_broker_fenced(known.broker, f"broker {known.broker} fenced")
-        return [*gone, BrokerRegistrationChangeRecord(known.broker, known.epoch, FENCE, reason=why)]
+    def _fencing(self, registration: BrokerRegistration, why: str) -> list[Record]:
+        gone = self._replication.handle_broker_fenced(registration.broker, f"broker {registration.broker} fenced")
+        return [*gone, BrokerRegistrationChangeRecord(registration.broker, registration.epoch, FENCE, reason=why)]
 
     def fence_stale(self, now: int) -> list[Record]:
         """Fence the one broker whose session expired first, if there is one."""
@@ -272,22 +274,22 @@ class ClusterControlManager:
 
     def expire(self, broker: int) -> list[Record]:
         """End a broker's session and fence it; does nothing for one that is unknown or already fenced."""
-        known = self._image.brokers.get(broker)
-        if known is None:
+        registration = self._image.brokers.get(broker)
+        if registration is None:
             return []
         self.heartbeats.fence(broker)
-        if known.fenced:
+        if registration.fenced:
             return []
-        return self._fencing(known, "session timed out")
+        return self._fencing(registration, "session timed out")
 
     def unregister(self, broker: int) -> tuple[KafkaError, list[Record]]:
         """Unregister a broker permanently."""
-        known = self._image.brokers.get(broker)
-        if known is None:
+        registration = self._image.brokers.get(broker)
+        if registration is None:
             return KafkaError.BROKER_ID_NOT_REGISTERED, []
         self.heartbeats.remove(broker)
         forget = (
             self._replication.handle_unclean_shutdown if self._profile.elr else self._replication.handle_broker_fenced
         )
         records = forget(broker, f"broker {broker} unregistered")
-        return KafkaError.NONE, [*records, UnregisterBrokerRecord(broker, known.epoch)]
+        return KafkaError.NONE, [*records, UnregisterBrokerRecord(broker, registration.epoch)]

@@ -335,7 +335,7 @@ class KraftControlPlane:
 
     def load_from(self, other: "KraftControlPlane") -> None:
         """Prepare to load snapshots of another cluster: batches that they leave out are in its log store."""
-        self._store.whole = other._store
+        self._store.original = other._store
 
     def _peer(self, port: NodeContext, listener: MetadataListener, connections: ProcessConnections) -> RaftClient:
         """Make a quorum member and its connections (``KafkaRaftManager.buildNetworkClient``)."""

@@ -31,12 +31,12 @@ from cluster_model.protocol.versions import ELR_FEATURE, Profile
 class FeatureControlManager:
     """Decides about feature levels of one cluster, from the image of one controller."""
 
-    __slots__ = ("_features", "_image", "_whole")
+    __slots__ = ("_atomic", "_features", "_image")
 
     def __init__(self, image: MetadataImage, profile: Profile, config: Mapping[str, ConfigValue]) -> None:
         self._image = image
         self._features = {feature.name: feature for feature in features_of(profile, config)}
-        self._whole = profile.atomic_feature_updates
+        self._atomic = profile.atomic_feature_updates
 
     def level(self, name: str) -> int:
         """Return the finalized level of a feature, 0 if it has none."""
@@ -60,7 +60,7 @@ class FeatureControlManager:
                 records.append(FeatureLevelRecord(name, update.level))
         number = request.correlation_id
         failed = [result for result in results if result.error]
-        if self._whole and failed:
+        if self._atomic and failed:
             return [], UpdateFeaturesResponse(number, failed[0].error, f"{failed[0].name}: {failed[0].message}", ())
         return records, UpdateFeaturesResponse(number, KafkaError.NONE, "", tuple(results))
 
@@ -74,12 +74,14 @@ class FeatureControlManager:
             return f"found {update.feature!r}, supported are {', '.join(self._features)}"
         if not feature.lowest <= level <= feature.highest:
             return f"found level {level}, supported are {feature.lowest} to {feature.highest}"
-        known = self.level(feature.name)
-        if level < known and update.type == UpgradeType.UPGRADE:
-            return f"found a downgrade from level {known} to {level}, allowed by upgrade type 2 or 3 only"
-        if level > known and update.type != UpgradeType.UPGRADE:
-            return f"found an upgrade from level {known} to {level}, allowed by upgrade type 1 only"
-        return self._broker_reject_reason(feature, level) or _dependency_reject_reason(feature, level, known, proposed)
+        current = self.level(feature.name)
+        if level < current and update.type == UpgradeType.UPGRADE:
+            return f"found a downgrade from level {current} to {level}, allowed by upgrade type 2 or 3 only"
+        if level > current and update.type != UpgradeType.UPGRADE:
+            return f"found an upgrade from level {current} to {level}, allowed by upgrade type 1 only"
+        return self._broker_reject_reason(feature, level) or _dependency_reject_reason(
+            feature, level, current, proposed
+        )
 
     def _broker_reject_reason(self, feature: Feature, level: int) -> str:
         """Why a registered broker does not support a level (``QuorumFeatures.reasonNotSupported``)."""
@@ -90,17 +92,17 @@ class FeatureControlManager:
         return ""
 
 
-def _dependency_reject_reason(feature: Feature, level: int, known: int, proposed: Mapping[str, int]) -> str:
+def _dependency_reject_reason(feature: Feature, level: int, current: int, proposed: Mapping[str, int]) -> str:
     if feature.name == METADATA_FEATURE:
-        return _metadata_reject_reason(level, known)
+        return _metadata_reject_reason(level, current)
     if feature.name == ELR_FEATURE and level and proposed[METADATA_FEATURE] < ELR_NEEDS:
         return f"found {METADATA_FEATURE} {proposed[METADATA_FEATURE]}, allowed from {ELR_NEEDS}"
     return ""
 
 
-def _metadata_reject_reason(level: int, known: int) -> str:
+def _metadata_reject_reason(level: int, current: int) -> str:
     """``updateMetadataVersion``: no downgrade over a level that changed the records, safe or not (KAFKA-13896)."""
     if level < LOWEST_BOOTSTRAP_LEVEL:
         return f"found level {level}, allowed from {LOWEST_BOOTSTRAP_LEVEL}"
-    crossed = [changed for changed in CHANGED_METADATA if level < changed <= known]
+    crossed = [changed for changed in CHANGED_METADATA if level < changed <= current]
     return f"found level {level}, but level {crossed[0]} changed the metadata records" if crossed else ""

@@ -415,7 +415,7 @@ class MetadataLoader:
             for partition in self.image.with_elr(record.topic)
         )
 
-    def _publish(self, records: tuple[Record, ...], gone: tuple[str, ...], cleared: tuple[str, ...]) -> None:
+    def _publish(self, records: tuple[Record, ...], deleted: tuple[str, ...], cleared: tuple[str, ...]) -> None:
         """Publish a delta: configurations first, because new replicas use them; deletions after them."""
         image, publisher = self.image, self._publisher
         topics: dict[str, None] = {}
@@ -437,7 +437,7 @@ class MetadataLoader:
         if reconfigured:
             self._reconfigure()
         states = tuple(image.partitions[name] for name in changed if name in image.partitions)
-        for partition in gone:
+        for partition in deleted:
             publisher.remove_partition(partition)
         if states or brokers:
             self._take(states)

@@ -163,12 +163,12 @@ class ConfigurationControlManager:
 
     def _unknown(self, resource: AlterConfigsResource) -> KafkaError:
         if resource.type == "topic":
-            known = resource.name in self._image.topics
-            return KafkaError.NONE if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+            exists = resource.name in self._image.topics
+            return KafkaError.NONE if exists else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
         if resource.type != "broker" or (resource.name and not resource.name.isdecimal()):
             return KafkaError.INVALID_REQUEST
-        known = not resource.name or int(resource.name) in self._image.brokers
-        return KafkaError.NONE if known else KafkaError.BROKER_ID_NOT_REGISTERED
+        exists = not resource.name or int(resource.name) in self._image.brokers
+        return KafkaError.NONE if exists else KafkaError.BROKER_ID_NOT_REGISTERED
 
     def _value(self, scope: Scope, config: AlterableConfig, current: ConfigValue | None) -> ConfigValue | None:
         if config.operation == ConfigOperation.DELETE:
@@ -557,12 +557,12 @@ class ReassignmentControlManager:
         image = self._image
         names = request.partitions or tuple(image.partitions)
         states = [image.partitions[name] for name in names if name in image.partitions]
-        found = tuple(
+        reassignments = tuple(
             OngoingReassignment(state.partition, state.replicas, state.adding, state.removing)
             for state in states
             if in_progress(state)
         )
-        return ListPartitionReassignmentsResponse(request.correlation_id, KafkaError.NONE, found)
+        return ListPartitionReassignmentsResponse(request.correlation_id, KafkaError.NONE, reassignments)
 
     def elect(self, request: ElectLeadersRequest) -> tuple[list[Record], ElectLeadersResponse]:
         """Elect leaders on request; for a request of all partitions, list only those that needed an election."""

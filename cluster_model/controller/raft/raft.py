@@ -741,12 +741,12 @@ def describe_quorum(node: RaftNode, correlation_id: int, now: int) -> DescribeQu
     leading = node.leading
     if leading is None:
         return DescribeQuorumResponse(correlation_id, KafkaError.NOT_LEADER_OR_FOLLOWER)
-    known = leading.progress
-    for replica in [replica for replica, _state in known.items() if replica not in node.voters]:
-        if now - known[replica].fetched_at >= OBSERVER_SESSION_US:
-            del known[replica]
+    progress = leading.progress
+    for replica in [replica for replica, _state in progress.items() if replica not in node.voters]:
+        if now - progress[replica].fetched_at >= OBSERVER_SESSION_US:
+            del progress[replica]
     own = QuorumReplica(node.id, node.log.end, now, now)
-    replicas = {replica: QuorumReplica(replica, *state[:3]) for replica, state in known.items()}
+    replicas = {replica: QuorumReplica(replica, *state[:3]) for replica, state in progress.items()}
     return DescribeQuorumResponse(
         correlation_id, KafkaError.NONE, node.id, node.epoch, leading.high_watermark,
         tuple([own if voter == node.id else replicas[voter] for voter in node.voters]),

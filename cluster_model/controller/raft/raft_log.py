@@ -54,13 +54,13 @@ class EpochBatches:
 
 
 class QuorumStore:
-    """Batches of all epochs. ``whole``: another store of the same history, from which snapshots are loaded."""
+    """Batches of all epochs. ``original``: another store of the same history, from which snapshots are loaded."""
 
-    __slots__ = ("log_branches", "whole")
+    __slots__ = ("log_branches", "original")
 
-    def __init__(self, whole: "QuorumStore | None" = None) -> None:
+    def __init__(self, original: "QuorumStore | None" = None) -> None:
         self.log_branches: dict[int, EpochBatches] = {}
-        self.whole = whole
+        self.original = original
 
     def append(self, epoch: int, leader: int, base: int, records: tuple[Any, ...], *, control: bool) -> MetadataBatch:
         """Append a batch as the leader of an epoch.
@@ -85,24 +85,24 @@ class QuorumStore:
         )
 
     def load(self, saved: tuple[tuple[int, int, int, int], ...]) -> None:
-        """Drop later batches, or read the batches from ``whole``.
+        """Drop later batches, or read the batches from ``original``.
 
         Raises:
             ValueError: the snapshot does not belong to this history.
         """
-        known = (self if self.whole is None else self.whole).log_branches
-        found: dict[int, EpochBatches] = {}
+        log_branches = (self if self.original is None else self.original).log_branches
+        branches: dict[int, EpochBatches] = {}
         for epoch, leader, start, length in saved:
-            log_branch = known.get(epoch)
+            log_branch = log_branches.get(epoch)
             if (
                 log_branch is None
                 or (log_branch.leader, log_branch.start) != (leader, start)
                 or len(log_branch.batches) < length
             ):
                 raise ValueError(f"snapshot holds {length} batches of epoch {epoch}, which were never written here")
-            found[epoch] = EpochBatches(epoch, leader, start)
-            found[epoch].batches = log_branch.batches[:length]
-        self.log_branches = found
+            branches[epoch] = EpochBatches(epoch, leader, start)
+            branches[epoch].batches = log_branch.batches[:length]
+        self.log_branches = branches
 
 
 class QuorumLog:
@@ -147,12 +147,12 @@ class QuorumLog:
 
     def extents(self, start: int, end: int) -> tuple[Extent, ...]:
         """Return the part of the log in ``[start, end)``."""
-        found: list[Extent] = []
+        branch_extents: list[Extent] = []
         for index, (epoch, first) in enumerate(self._starts):
             last = self._starts[index + 1][1] if index + 1 < len(self._starts) else self.end
             if first < end and last > start:
-                found.append((epoch, max(first, start), min(last, end)))
-        return tuple(found)
+                branch_extents.append((epoch, max(first, start), min(last, end)))
+        return tuple(branch_extents)
 
     def batches(self, start: int, end: int) -> Iterator[MetadataBatch]:
         """Yield the batches in ``[start, end)``; both offsets must be batch boundaries."""
@@ -161,12 +161,12 @@ class QuorumLog:
 
     def end_of(self, epoch: int) -> tuple[int, int]:
         """Return the largest epoch in the log up to ``epoch`` and its end offset; (0, 0) if there is none."""
-        found = 0
+        last_epoch = 0
         for known, start in self._starts:
             if known > epoch:
-                return found, start
-            found = known
-        return found, self.end if found else 0
+                return last_epoch, start
+            last_epoch = known
+        return last_epoch, self.end if last_epoch else 0
 
     def truncate(self, diverging: tuple[int, int]) -> int:
         """Truncate what the leader's log does not share, given its end in that epoch; return the new end."""

@@ -39,9 +39,9 @@ def target(state: PartitionState) -> tuple[int, ...]:
     return tuple(broker for broker in state.replicas if broker not in state.removing)
 
 
-def check_target(new: tuple[int, ...], known: Brokers) -> KafkaError:
+def check_target(new: tuple[int, ...], is_known: Brokers) -> KafkaError:
     """Validate requested replicas: INVALID_REPLICA_ASSIGNMENT for none, a duplicate, or an unknown broker."""
-    wrong = not new or len(set(new)) != len(new) or not all(known(broker) for broker in new)
+    wrong = not new or len(set(new)) != len(new) or not all(is_known(broker) for broker in new)
     return KafkaError.INVALID_REPLICA_ASSIGNMENT if wrong else KafkaError.NONE
 
 
@@ -155,19 +155,19 @@ def preferred(state: PartitionState) -> int:
     return state.replicas[0]
 
 
-def imbalanced_kraft(states: Iterable[PartitionState], *, active: Brokers, most: int = MOST_ELECTIONS) -> list[str]:
-    """Partitions whose preferred replica is to be elected, at most ``most``.
+def imbalanced_kraft(states: Iterable[PartitionState], *, active: Brokers, limit: int = MOST_ELECTIONS) -> list[str]:
+    """Partitions whose preferred replica is to be elected, at most ``limit``.
 
-    ``ReplicationControlManager.maybeBalancePartitionLeaders``; there is no lower limit. With exactly ``most`` of them
+    ``ReplicationControlManager.maybeBalancePartitionLeaders``; there is no lower limit. With exactly ``limit`` of them
     there may be more.
     """
-    found: list[str] = []
+    partitions: list[str] = []
     for state in states:
-        if len(found) == most:
+        if len(partitions) == limit:
             break
         if _can_elect_preferred(state, active):
-            found.append(state.partition)
-    return found
+            partitions.append(state.partition)
+    return partitions
 
 
 def imbalanced_zk(states: Iterable[PartitionState], *, live: Brokers, percentage: int = PERCENTAGE) -> list[str]:
@@ -179,17 +179,17 @@ def imbalanced_zk(states: Iterable[PartitionState], *, live: Brokers, percentage
     by_broker: dict[int, list[PartitionState]] = {}
     for state in states:
         by_broker.setdefault(preferred(state), []).append(state)
-    found: list[str] = []
+    partitions: list[str] = []
     for broker in sorted(by_broker):
         mine = by_broker[broker]
         displaced = [state for state in mine if state.leader != broker]
         if live(broker) and len(displaced) * 100 > percentage * len(mine):
-            found.extend(
+            partitions.extend(
                 state.partition
                 for state in displaced
                 if _can_elect_preferred(state, live) and not state.adding and not state.removing
             )
-    return found
+    return partitions
 
 
 def _can_elect_preferred(state: PartitionState, live: Brokers) -> bool:

@@ -100,7 +100,9 @@ ALL_BROKERS = "<default>"
 class BrokerTasks:
     """A broker's tasks in ZooKeeper, which run one at a time."""
 
-    __slots__ = ("_broker", "_configured", "_effects", "_found", "_rack", "_read", "_registered", "_retry_us", "thread")
+    __slots__ = (
+        "_broker", "_configured", "_effects", "_on_found", "_rack", "_read", "_registered", "_retry_us", "thread",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -111,7 +113,7 @@ class BrokerTasks:
         ask: Callable[[Any, Task], None],
         registered: Callable[[int], None],
         configured: Callable[[str, str, tuple[Any, ...]], None],
-        found: Callable[[int], None],
+        on_found: Callable[[int], None],
     ) -> None:
         """``registered`` receives the broker epoch; ``configured`` kind (``topic``, ``broker``), name and settings."""
         self._broker = broker
@@ -120,7 +122,7 @@ class BrokerTasks:
         self._effects = effects
         self._registered = registered
         self._configured = configured
-        self._found = found
+        self._on_found = on_found
         self._read = 0
         """Number after that of the last config change notification that was read."""
         self.thread = ControllerEventThread("errands", self._begin, ask, effects, lambda: self._read, self._restore)
@@ -190,7 +192,7 @@ class BrokerTasks:
 
     def _find(self) -> TaskSteps:
         (found,) = yield (kafka_zk_client.get(CONTROLLER),)
-        self._effects.do(self._found, found.data[0] if found.ok else NO_LEADER)
+        self._effects.do(self._on_found, found.data[0] if found.ok else NO_LEADER)
 
     def stopped(self) -> None:
         """The process died."""
@@ -505,9 +507,9 @@ class ZooKeeperBrokerClient:
         defaults: dict[str, Any],
         emit: Callable[[Event], None],
         draw: Callable[[str, int], RandomPlacement],
-        known: Callable[[], tuple[int, ...]],
+        known_brokers: Callable[[], tuple[int, ...]],
     ) -> None:
-        """``draw`` makes the random values of a new topic; ``known`` returns the ids of all brokers."""
+        """``draw`` makes the random values of a new topic; ``known_brokers`` returns the ids of all brokers."""
         self.rack = rack
         self.broker_epoch = -1
         self.registered = False
@@ -549,7 +551,7 @@ class ZooKeeperBrokerClient:
         )
         broker.connections.add(self.controlled_shutdown)
         self._delayed = DelayedTopicOperations(port, lambda: broker.states)
-        self._topics = ZkAdminManager(profile, defaults, hands, self._live, known, self._delayed.answer)
+        self._topics = ZkAdminManager(profile, defaults, hands, self._live, known_brokers, self._delayed.answer)
         self.requests = ControllerEventThread("requests", self._topics.begin, ask, hands, tuple, _nothing)
         for lane in (self.controller.lane, self.writer.lane, self.tasks.thread, self.requests):
             self.session.route(lane.name, lane.on_response)

@@ -257,16 +257,16 @@ class RequestBatch:
         self._stop.clear()
 
     def _update_metadata(self) -> UpdateMetadataRequest:
-        known = self._context.brokers
+        brokers = self._context.brokers
         return UpdateMetadataRequest(
             0,
             self._broker_id,
             self._context.epoch,
             -1,
             tuple(self._metadata.values()),
-            tuple(known),
-            tuple(broker.epoch for broker in known.values()),
-            tuple(broker.rack for broker in known.values()),
+            tuple(brokers),
+            tuple(broker.epoch for broker in brokers.values()),
+            tuple(broker.rack for broker in brokers.values()),
         )
 
     def _send_to(self, send: Callable[[int, ControlRequest], None], broker: int, request: ControlRequest) -> None:

@@ -129,11 +129,11 @@ class ControllerContext:
         for index, replicas, adding, removing in assignments:
             name = f"{topic}-{index}"
             names.append(name)
-            known = self.partitions.get(name)
-            if known is None:
+            current = self.partitions.get(name)
+            if current is None:
                 added.append(name)
-                known = PartitionState(name, NO_LEADER, UNDECIDED, (), -1, ())
-            self.partitions[name] = known._replace(
+                current = PartitionState(name, NO_LEADER, UNDECIDED, (), -1, ())
+            self.partitions[name] = current._replace(
                 replicas=replicas, adding=adding, removing=removing, topic_id=topic_id
             )
         self.topics[topic] = tuple(sorted(names, key=index_of))
@@ -173,7 +173,7 @@ class ControllerContext:
         """Restore the state that :meth:`save` returned."""
         (
             self.active, self.leader, self.epoch, self.epoch_version, brokers, shutting_down, topics, topic_ids,
-            partitions, standing, replicas, configs, deleting, started, ineligible, defaults,
+            partitions, partition_states, replicas, configs, deleting, started, ineligible, defaults,
         ) = saved  # fmt: skip
         self.defaults = dict(defaults)
         self.brokers = dict(brokers)
@@ -181,7 +181,7 @@ class ControllerContext:
         self.topics = dict(topics)
         self.topic_ids = dict(topic_ids)
         self.partitions = {state.partition: state for state in partitions}
-        self.partition_states = dict(standing)
+        self.partition_states = dict(partition_states)
         self.replicas = dict(replicas)
         self.configs = dict(configs)
         self.deleting = dict.fromkeys(deleting)

@@ -40,20 +40,20 @@ def fence_request(request: ControlRequest, controller_epoch: int, broker_epoch: 
     return KafkaError.NONE
 
 
-def judge_state(state: PartitionState, broker: int, known: Mapping[str, int]) -> KafkaError:
-    """Check one partition of a LeaderAndIsr: its leader epoch must be above that in ``known``."""
-    if state.leader_epoch <= known.get(state.partition, -1):
+def judge_state(state: PartitionState, broker: int, leader_epochs: Mapping[str, int]) -> KafkaError:
+    """Check one partition of a LeaderAndIsr: its leader epoch must be above that in ``leader_epochs``."""
+    if state.leader_epoch <= leader_epochs.get(state.partition, -1):
         return KafkaError.STALE_CONTROLLER_EPOCH
     if broker not in state.replicas:
         return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
     return KafkaError.NONE
 
 
-def judge_stop(stopped: StoppedReplica, known: Mapping[str, int]) -> KafkaError:
+def judge_stop(stopped: StoppedReplica, leader_epochs: Mapping[str, int]) -> KafkaError:
     """Check one partition of a StopReplica; it is never stale if it deletes the topic, or before 2.6."""
     if stopped.leader_epoch in (-1, DELETE_EPOCH):
         return KafkaError.NONE
-    stale = stopped.leader_epoch < known.get(stopped.partition, -1)
+    stale = stopped.leader_epoch < leader_epochs.get(stopped.partition, -1)
     return KafkaError.FENCED_LEADER_EPOCH if stale else KafkaError.NONE
 
 
@@ -184,11 +184,11 @@ class ControllerRequestHandler:
         self._port.send(source, LeaderAndIsrResponse(request.correlation_id, error, tuple(rejected)))
 
     def _lead_and_follow(self, request: LeaderAndIsrRequest) -> list[tuple[str, int]]:
-        known = self._leader_epochs()
+        leader_epochs = self._leader_epochs()
         accepted: list[PartitionState] = []
         rejected: list[tuple[str, int]] = []
         for state in request.partitions:
-            error = judge_state(state, self._broker.id, known) or self._broker.refusal(state)
+            error = judge_state(state, self._broker.id, leader_epochs) or self._broker.refusal(state)
             if error:
                 rejected.append((state.partition, error))
                 continue

@@ -80,12 +80,12 @@ def read_live(work: ControllerOperations) -> Answers:
     (listed,) = yield from work.run([kafka_zk_client.children(BROKER_IDS, watch=True)])
     ids = sorted(int(child) for child in listed.children)
     answers = yield from work.run([kafka_zk_client.get(broker_path(broker)) for broker in ids])
-    found = {
+    brokers = {
         broker: LiveBroker(answer.czxid, answer.data.rack)
         for broker, answer in zip(ids, answers, strict=True)
         if answer.ok
     }
-    return (listed._replace(data=found),)
+    return (listed._replace(data=brokers),)
 
 
 def process_broker_change(work: ControllerOperations) -> Doing:
@@ -285,12 +285,12 @@ def resign(work: ControllerOperations) -> None:
 def process_controller_change(work: ControllerOperations) -> Doing:
     """Handle a change of /controller: resign if it is no longer this broker's, and elect if there is none."""
     was_active = work.context.active
-    (found,) = yield from work.run([kafka_zk_client.exists(CONTROLLER, watch=True)])
+    (existing,) = yield from work.run([kafka_zk_client.exists(CONTROLLER, watch=True)])
     (controller,) = yield from work.run([kafka_zk_client.get(CONTROLLER)])
     if was_active and not (controller.ok and controller.data[0] == work.broker_id):
         resign(work)
     work.context.leader = controller.data[0] if controller.ok else NO_LEADER
-    if not found.ok or not controller.ok:
+    if not existing.ok or not controller.ok:
         yield from elect(work)
 
 
@@ -313,7 +313,7 @@ def preferred(work: ControllerOperations, names: list[str], by: str) -> Failures
     return failed
 
 
-def asked(work: ControllerOperations, names: tuple[str, ...], *, unclean: bool) -> Verdicts:
+def elect_requested(work: ControllerOperations, names: tuple[str, ...], *, unclean: bool) -> Verdicts:
     """Run an administrator's ELECT_LEADERS (KIP-460); return the error of each partition, or of those in need."""
     context = work.context
     verdicts: dict[str, KafkaError] = {}
@@ -369,22 +369,22 @@ def controlled_shutdown(work: ControllerOperations, source: int, request: Contro
     """
     context = work.context
     broker = request.broker
-    known = context.brokers.get(broker)
-    if known is None:
+    registration = context.brokers.get(broker)
+    if registration is None:
         _reject_shutdown(work, source, request, KafkaError.BROKER_NOT_AVAILABLE)
         return
-    if work.profile.bounce_detected and request.broker_epoch != NO_EPOCH and request.broker_epoch < known.epoch:
+    if work.profile.bounce_detected and request.broker_epoch != NO_EPOCH and request.broker_epoch < registration.epoch:
         _reject_shutdown(work, source, request, KafkaError.STALE_BROKER_EPOCH)
         return
     context.shutting_down[broker] = None
-    mine = [
+    hosted = [
         state
         for name, state in context.partitions.items()
         if broker in state.replicas and len(state.replicas) > 1 and context.has_state(name)
         and not context.is_deleting(name)
     ]  # fmt: skip
-    led = [state.partition for state in mine if state.leader == broker]
-    followed = [state.partition for state in mine if state.leader != broker]
+    led = [state.partition for state in hosted if state.leader == broker]
+    followed = [state.partition for state in hosted if state.leader != broker]
 
     def decide(state: PartitionState) -> PartitionChange | KafkaError:
         change = controlled_shutdown_election(
@@ -439,21 +439,21 @@ def elect_leaders(work: ControllerOperations, source: int, request: ElectLeaders
             refusal(request, KafkaError.UNSUPPORTED_VERSION, "unclean elections on request need Kafka 2.4 or later"),
         )
         return
-    verdicts = yield from asked(work, request.partitions, unclean=request.unclean)
+    verdicts = yield from elect_requested(work, request.partitions, unclean=request.unclean)
     answers = tuple(_result(name, error) for name, error in verdicts.items())
     work.effects.send(source, ElectLeadersResponse(request.correlation_id, KafkaError.NONE, answers))
 
 
 def elect_directly(work: ControllerOperations, partition: str, unclean: bool) -> Doing:
     """Run an election that was found to be needed, without a response."""
-    yield from asked(work, (partition,), unclean=unclean)
+    yield from elect_requested(work, (partition,), unclean=unclean)
 
 
 def reassign(work: ControllerOperations, source: int, request: AlterPartitionReassignmentsRequest) -> Doing:
     """Start or cancel reassignments."""
     answers: list[AdminError] = []
     for name, replicas in request.partitions:
-        error = yield from reassignment.asked(work, name, replicas)
+        error = yield from reassignment.start_requested(work, name, replicas)
         answers.append(_result(name, error))
     response = AlterPartitionReassignmentsResponse(request.correlation_id, KafkaError.NONE, tuple(answers))
     work.effects.send(source, response)
@@ -485,7 +485,7 @@ def process_isr_change_notification(work: ControllerOperations) -> Doing:
 def process_alter_partition(work: ControllerOperations, source: int, request: AlterPartitionsRequest) -> Doing:
     """Handle AlterPartition of a broker: validate, write on condition of the version, send to all brokers, respond."""
     context = work.context
-    epochs = {broker: known.epoch for broker, known in context.brokers.items()}
+    epochs = {broker: current.epoch for broker, current in context.brokers.items()}
     if epochs.get(request.broker) != request.broker_epoch:
         rejected = AlterPartitionsResponse(request.correlation_id, KafkaError.STALE_BROKER_EPOCH, ())
         work.effects.send(source, rejected)
@@ -496,10 +496,10 @@ def process_alter_partition(work: ControllerOperations, source: int, request: Al
     changes: dict[str, PartitionChange] = {}
     for proposal in request.partitions:
         state = context.partitions.get(proposal.partition)
-        known = None if state is None or not context.has_state(proposal.partition) else state
-        error = validate_zk(known, proposal, epochs=live, profile=work.profile)
+        current = None if state is None or not context.has_state(proposal.partition) else state
+        error = validate_zk(current, proposal, epochs=live, profile=work.profile)
         errors[proposal.partition] = error
-        change = accept_zk(known, proposal) if known is not None and error is KafkaError.NONE else None
+        change = accept_zk(current, proposal) if current is not None and error is KafkaError.NONE else None
         if change is not None:
             changes[proposal.partition] = change
     changed: list[str] = []

@@ -28,7 +28,7 @@ BY = "reassignment"
 Verdict = Generator[tuple[Any, ...], tuple[ZkResult, ...], KafkaError]
 
 
-def asked(work: ControllerOperations, partition: str, replicas: tuple[int, ...] | None) -> Verdict:
+def start_requested(work: ControllerOperations, partition: str, replicas: tuple[int, ...] | None) -> Verdict:
     """Start the reassignment that an administrator requests for a partition; None: cancel it."""
     context = work.context
     state = context.partitions.get(partition)
@@ -63,16 +63,16 @@ def _begin(work: ControllerOperations, state: PartitionState, new: tuple[int, ..
 def on_partition_reassignment(work: ControllerOperations, name: str) -> Doing:
     """Run phase B if the whole target is in sync, else phase A (``onPartitionReassignment``)."""
     context = work.context
-    known = context.partitions[name]
+    current = context.partitions[name]
     yield from work.run([kafka_zk_client.exists(state_path(name), watch=True)])
     failed = yield from work.read_states([name])
     if failed:
         return
     if _in_sync(context.partitions[name]):
-        yield from _finish(work, name, known)
+        yield from _finish(work, name, current)
         return
     yield from state_machines.elect(work, [name], _same_leader)
-    _keep_stale(work, known)
+    _keep_stale(work, current)
     work.flush()
     adding = context.partitions[name].adding
     state_machines.mark_replicas_new(
@@ -111,16 +111,19 @@ def _same_leader(state: PartitionState) -> PartitionChange:
     return same_leader(state, by=BY)
 
 
-def _keep_stale(work: ControllerOperations, known: PartitionState) -> None:
+def _keep_stale(work: ControllerOperations, current: PartitionState) -> None:
     """Keep what the controller knew before it wrote a new leader epoch, and send that to all brokers (KAFKA-9212).
 
     Up to 2.3 ``updateLeaderEpochAndSendRequest`` did not put the new epoch into the controller's context. LeaderAndIsr
     had it, so the leader fenced clients with the epoch of their metadata until the ISR changed.
     """
     if work.profile.stale_epoch_in_move:
-        name, context = known.partition, work.context
+        name, context = current.partition, work.context
         context.partitions[name] = context.partitions[name]._replace(
-            leader=known.leader, leader_epoch=known.leader_epoch, isr=known.isr, partition_epoch=known.partition_epoch
+            leader=current.leader,
+            leader_epoch=current.leader_epoch,
+            isr=current.isr,
+            partition_epoch=current.partition_epoch,
         )
         work.batch.add_update_metadata(context.reachable, (name,))
 
@@ -136,10 +139,10 @@ def _reassign(
     work.context.partitions[name] = state._replace(replicas=replicas, adding=adding, removing=removing)
 
 
-def _finish(work: ControllerOperations, name: str, known: PartitionState) -> Doing:
+def _finish(work: ControllerOperations, name: str, current: PartitionState) -> Doing:
     """Elect a leader in the target, delete the other replicas, and write the target as the assignment.
 
-    ``known`` is the partition's state in the controller's context before it was read.
+    ``current`` is the partition's state in the controller's context before it was read.
     """
     context = work.context
     before = context.partitions[name]
@@ -156,7 +159,7 @@ def _finish(work: ControllerOperations, name: str, known: PartitionState) -> Doi
 
     failed = yield from state_machines.elect(work, [name], elect)
     if not failed and context.partitions[name].leader == before.leader:
-        _keep_stale(work, known)
+        _keep_stale(work, current)
     work.flush()
     if failed:
         _reassign(work, name, before.replicas, before.adding, before.removing)

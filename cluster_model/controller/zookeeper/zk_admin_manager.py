@@ -70,7 +70,7 @@ class RandomPlacement(NamedTuple):
 class ZkAdminManager:
     """Handles the admin requests about topics and configurations at one broker (``ZkAdminManager``)."""
 
-    __slots__ = ("_answer", "_brokers", "_defaults", "_effects", "_known", "_profile")
+    __slots__ = ("_answer", "_brokers", "_defaults", "_effects", "_known_brokers", "_profile")
 
     def __init__(
         self,
@@ -78,10 +78,10 @@ class ZkAdminManager:
         defaults: dict[str, Any],
         effects: SideEffects,
         brokers: Callable[[], tuple[tuple[int, str], ...]],
-        known: Callable[[], tuple[int, ...]],
+        known_brokers: Callable[[], tuple[int, ...]],
         answer: Callable[[int, Any, Any], None],
     ) -> None:
-        """``brokers`` returns the live brokers in the metadata with their racks, ``known`` all broker ids.
+        """``brokers`` returns the live brokers in the metadata with their racks, ``known_brokers`` all broker ids.
 
         ``answer`` receives the node that sent a request about topics, the request and the response.
         """
@@ -90,7 +90,7 @@ class ZkAdminManager:
         self._defaults = defaults
         self._effects = effects
         self._brokers = brokers
-        self._known = known
+        self._known_brokers = known_brokers
 
     def begin(self, task: tuple[Any, ...]) -> Doing:
         """Task of a request: (source, request, brokers, one :class:`RandomPlacement` per topic)."""
@@ -127,11 +127,11 @@ class ZkAdminManager:
                 changed.append(done)
             self._effects.send(source, IncrementalAlterConfigsResponse(request.correlation_id, tuple(changed)))
         elif isinstance(request, DescribeConfigsRequest):
-            found: list[tuple[str, Config]] = []
+            configs: list[tuple[str, Config]] = []
             for topic_name in request.topics:
                 (node,) = yield (kafka_zk_client.get(config_path(topic_name)),)
-                found.append((topic_name, node.data if node.ok else ()))
-            self._effects.send(source, DescribeConfigsResponse(request.correlation_id, tuple(found)))
+                configs.append((topic_name, node.data if node.ok else ()))
+            self._effects.send(source, DescribeConfigsResponse(request.correlation_id, tuple(configs)))
 
     def task(self, source: int, request: Any, draw: Callable[[str, int], RandomPlacement]) -> tuple[Any, ...]:
         """Return the task for :meth:`begin`: everything besides ZooKeeper that the response depends on."""
@@ -201,7 +201,7 @@ class ZkAdminManager:
         return self._spread(brokers, count, factor, random_values.start, random_values.shift), KafkaError.NONE, ""
 
     def _is_valid(self, replicas: tuple[int, ...]) -> bool:
-        known = self._known()
+        known = self._known_brokers()
         return bool(replicas) and len(set(replicas)) == len(replicas) and all(broker in known for broker in replicas)
 
     @staticmethod
@@ -282,13 +282,13 @@ class ZkAdminManager:
         Before 1.1 only the rates of throttled replication can (KIP-73, KIP-226).
         """
         for config in resource.configs:
-            known = BROKER.get(config.key)
-            if known is None or known.dynamic == "per-broker":
+            definition = BROKER.get(config.key)
+            if definition is None or definition.dynamic == "per-broker":
                 continue
             if not self._profile.dynamic_config:
                 message = "dynamic broker configurations need Kafka 1.1 or later"
                 return AdminError(resource.name, KafkaError.UNSUPPORTED_VERSION, message)
-            if known.dynamic == "read-only" and config.operation != ConfigOperation.DELETE:
+            if definition.dynamic == "read-only" and config.operation != ConfigOperation.DELETE:
                 message = f"{config.key} is read-only while a broker runs"
                 return AdminError(resource.name, KafkaError.INVALID_REQUEST, message)
         if not self._profile.throttles:
@@ -414,7 +414,7 @@ def _unseen(request: Any, response: Any, states: States) -> list[str]:
     totals = (
         {topic.topic: topic.total for topic in request.topics} if isinstance(request, CreatePartitionsRequest) else {}
     )
-    found = []
+    unknown = []
     for entry in response.topics:
         if entry.error:
             continue
@@ -423,8 +423,8 @@ def _unseen(request: Any, response: Any, states: States) -> list[str]:
         else:
             seen = _all_led(entry, totals, states)
         if not seen:
-            found.append(entry.name)
-    return found
+            unknown.append(entry.name)
+    return unknown
 
 
 def _all_led(entry: AdminError | CreatableTopicResult, totals: Mapping[str, int], states: States) -> bool:

@@ -401,12 +401,12 @@ class ConsumerGroups:
 
     def restore(self, records: Iterable[ConsumerGroupRecord]) -> None:
         """Restore groups from the records of a partition, in log order."""
-        found: dict[str, ConsumerGroup] = {}
+        groups: dict[str, ConsumerGroup] = {}
         for record in records:
-            if record.group_id not in found:
-                found[record.group_id] = self._new(record.group_id)
-            found[record.group_id].replay(record)
-        for group_id, group in found.items():
+            if record.group_id not in groups:
+                groups[record.group_id] = self._new(record.group_id)
+            groups[record.group_id].replay(record)
+        for group_id, group in groups.items():
             if group.epoch:
                 self.groups[group_id] = group
                 group.restart_deadlines(self._port.now, self._config.session_us)

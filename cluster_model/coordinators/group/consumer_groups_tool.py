@@ -84,10 +84,10 @@ def _offsets(group_id: str, partition: str, committed: Mapping[str, int], ends: 
     topic, number = topic_and_index(partition)
     current, end = committed.get(partition, -1), ends.get(partition, -1)
     lag = MISSING if current < 0 or end < 0 else str(end - current)
-    return (group_id, topic, str(number), _known(current), _known(end), lag)
+    return (group_id, topic, str(number), _offset_text(current), _offset_text(end), lag)
 
 
-def _known(offset: int) -> str:
+def _offset_text(offset: int) -> str:
     return MISSING if offset < 0 else str(offset)
 
 
@@ -191,7 +191,7 @@ class ResetError(ValueError):
 class PartitionOffsets(NamedTuple):
     """Known offsets of a partition, -1 for unknown or missing ones.
 
-    ``found`` is the first offset whose timestamp is late enough, -1 if all records are older.
+    ``found_by_time`` is the first offset whose timestamp is late enough, -1 if all records are older.
     """
 
     committed: int = -1
@@ -214,41 +214,41 @@ def refusal(group_id: str, state: str) -> str:
     return f"Assignments can only be reset if the group '{group_id}' is inactive, but the current state is {state}."
 
 
-def new_offset(strategy: Strategy, partition: str, value: int, known: PartitionOffsets) -> Reset:
+def new_offset(strategy: Strategy, partition: str, value: int, bounds: PartitionOffsets) -> Reset:
     """Return the offset to which a strategy resets a partition; ``value`` is its argument, or that in the file.
 
     Raises:
         ResetError: a shift without a committed offset.
     """
     if strategy is Strategy.TO_EARLIEST:
-        return Reset(known.start)
+        return Reset(bounds.start)
     if strategy is Strategy.TO_LATEST:
-        return Reset(known.end)
+        return Reset(bounds.end)
     if strategy is Strategy.TO_CURRENT:
-        return Reset(known.end if known.committed < 0 else known.committed)
+        return Reset(bounds.end if bounds.committed < 0 else bounds.committed)
     if strategy.by_time:
         return (
-            Reset(known.found_by_time)
-            if known.found_by_time >= 0
-            else Reset(known.end, _no_timestamp_warning(partition))
+            Reset(bounds.found_by_time)
+            if bounds.found_by_time >= 0
+            else Reset(bounds.end, _no_timestamp_warning(partition))
         )
     if strategy is Strategy.SHIFT_BY:
-        if known.committed < 0:
+        if bounds.committed < 0:
             reason = "since there is no current committed offset"
             raise ResetError(f"Cannot shift offset for partition {partition} {reason}")
-        value += known.committed
-    return _in_range(partition, value, known)
+        value += bounds.committed
+    return _in_range(partition, value, bounds)
 
 
 _CLAMPED: Final = "New offset ({}) is {} than {} offset for topic partition {}. Value will be set to {}"
 
 
-def _in_range(partition: str, offset: int, known: PartitionOffsets) -> Reset:
+def _in_range(partition: str, offset: int, bounds: PartitionOffsets) -> Reset:
     """Limit an offset to the log's range, the end first (``checkOffsetsRange``)."""
-    if offset > known.end:
-        return Reset(known.end, _CLAMPED.format(offset, "higher", "latest", partition, known.end))
-    if offset < known.start:
-        return Reset(known.start, _CLAMPED.format(offset, "lower", "earliest", partition, known.start))
+    if offset > bounds.end:
+        return Reset(bounds.end, _CLAMPED.format(offset, "higher", "latest", partition, bounds.end))
+    if offset < bounds.start:
+        return Reset(bounds.start, _CLAMPED.format(offset, "lower", "earliest", partition, bounds.start))
     return Reset(offset)
 
 

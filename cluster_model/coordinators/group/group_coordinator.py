@@ -193,7 +193,7 @@ def listed(groups: Iterable[GroupMetadata]) -> tuple[ListedGroup, ...]:
     return tuple([ListedGroup(group.group_id, group.protocol_type, group.state) for group in groups])
 
 
-def asked(groups: tuple[ListedGroup, ...], request: ListGroupsRequest) -> tuple[ListedGroup, ...]:
+def filter_groups(groups: tuple[ListedGroup, ...], request: ListGroupsRequest) -> tuple[ListedGroup, ...]:
     """Filter groups by the requested states and types; an empty list of either matches all."""
     states, types = request.states, [each.lower() for each in request.types]
     return tuple(
@@ -449,14 +449,14 @@ class GroupCoordinator:
     # -- administration ---------------------------------------------------------------------------------------------
 
     def _describe(self, source: int, request: DescribeGroupsRequest) -> None:
-        found: list[DescribedGroup] = []
+        groups: list[DescribedGroup] = []
         for group_id in request.groups:
             error = self.registry.status(group_id, nameless=True) if self._profile.group_membership else UNSUPPORTED
             if error:
-                found.append(DescribedGroup(group_id, error, ""))
+                groups.append(DescribedGroup(group_id, error, ""))
             else:
-                found.append(self.described(group_id, classic=request.classic))
-        self._port.send(source, DescribeGroupsResponse(request.correlation_id, tuple(found)))
+                groups.append(self.described(group_id, classic=request.classic))
+        self._port.send(source, DescribeGroupsResponse(request.correlation_id, tuple(groups)))
 
     def described(self, group_id: str, *, classic: bool = False) -> DescribedGroup:
         """Describe a group of either protocol; an unknown group is Dead."""
@@ -470,7 +470,7 @@ class GroupCoordinator:
         classic = [
             group for group in self.registry.groups.values() if group.group_id not in self.consumer_groups.groups
         ]
-        found = asked((*listed(classic), *self.consumer_groups.listed()), request)
+        found = filter_groups((*listed(classic), *self.consumer_groups.listed()), request)
         self._port.send(source, ListGroupsResponse(request.correlation_id, error, found))
 
     def _delete(self, source: int, request: DeleteGroupsRequest) -> None:

@@ -202,10 +202,10 @@ def decode(text: str) -> OffsetRecord | GroupRecord:
         ValueError: the record is of another kind.
     """
     key_text, _sign, value_text = text.partition("=")
-    version, group_id, *rest = json.loads(key_text)
+    version, group_id, *fields = json.loads(key_text)
     value = json.loads(value_text) if value_text else None
     if version == _OFFSET:
-        topic, number = rest
+        topic, number = fields
         return OffsetRecord(group_id, f"{topic}-{number}", None if value is None else OffsetAndMetadata(*value))
     if version == _GROUP:
         return GroupRecord(group_id, None if value is None else _group(value))
@@ -639,14 +639,14 @@ class GroupMetadata:
     @classmethod
     def from_saved(cls, saved: tuple[Any, ...]) -> "GroupMetadata":
         """Restore the state that :meth:`save` returned."""
-        group_id, serial, state, since_us, *rest = saved
+        group_id, serial, state, since_us, *fields = saved
         self = cls(group_id, serial, since_us)
         self.state = GroupState(state)
         (
             self.protocol_type, self.generation, self.protocol, self.leader, members, instances, pending, self.topics,
             self.new_member_added, self.join_deadline, self.is_initial, self.initial_delay_us, self.initial_left_us,
             self.sync_deadline, unsynced, offsets,
-        ) = rest  # fmt: skip
+        ) = fields  # fmt: skip
         self.members = {each[0]: MemberMetadata.from_saved(each) for each in members}
         self.instances, self.pending = dict(instances), dict(pending)
         self.unsynced = dict.fromkeys(unsynced)

@@ -62,31 +62,31 @@ class OffsetsPartitionState(NamedTuple):
 
 def replay_batches(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> OffsetsPartitionState:
     """Replay batches, each with the (offset, record) pairs that compaction has left of it."""
-    found = OffsetsPartitionState({}, {}, {}, [])
+    state = OffsetsPartitionState({}, {}, {}, [])
     for batch, records in batches:
         if batch.kind >= ABORT:
-            staged = found.pending.pop(batch.producer_id, {})
+            staged = state.pending.pop(batch.producer_id, {})
             for place, (value, offset) in staged.items() if batch.kind == COMMIT else ():
-                if place not in found.offsets or found.offsets[place][1] < offset:
-                    found.offsets[place] = (value, offset)
+                if place not in state.offsets or state.offsets[place][1] < offset:
+                    state.offsets[place] = (value, offset)
             continue
         in_transaction = batch.kind == TRANSACTIONAL
         for offset, text in records:
-            _note(found, text, offset, found.pending.setdefault(batch.producer_id, {}) if in_transaction else None)
-    return found
+            _note(state, text, offset, state.pending.setdefault(batch.producer_id, {}) if in_transaction else None)
+    return state
 
 
-def _note(found: OffsetsPartitionState, text: str, offset: int, staged: Offsets | None) -> None:
+def _note(state: OffsetsPartitionState, text: str, offset: int, staged: Offsets | None) -> None:
     if is_consumer_group_record(text):
-        found.modern.append(decode_modern(text))
+        state.modern.append(decode_modern(text))
         return
     record = decode(text)
     if isinstance(record, GroupRecord):
-        found.groups.pop(record.group_id, None)
+        state.groups.pop(record.group_id, None)
         if record.value is not None:
-            found.groups[record.group_id] = record.value
+            state.groups[record.group_id] = record.value
         return
-    offsets = found.offsets if staged is None else staged
+    offsets = state.offsets if staged is None else staged
     place = (record.group_id, record.partition)
     offsets.pop(place, None)
     if record.value is not None:
@@ -324,14 +324,14 @@ class GroupMetadataManager:
             return
         del self.loading[number]
         self.owned[number] = None
-        found = replay_batches(self._hosted.batches(f"{OFFSETS}-{number}"))
-        self.on_modern(found.modern)
-        for group_id, value in found.groups.items():
+        state = replay_batches(self._hosted.batches(f"{OFFSETS}-{number}"))
+        self.on_modern(state.modern)
+        for group_id, value in state.groups.items():
             self.create(group_id).restore(value, self._port.now)
-        for (group_id, partition), (committed, offset) in found.offsets.items():
+        for (group_id, partition), (committed, offset) in state.offsets.items():
             group = self.groups.get(group_id) or self.create(group_id)
             group.offsets.put(partition, committed, offset)
-        for producer_id, staged in found.pending.items():
+        for producer_id, staged in state.pending.items():
             for (group_id, partition), (committed, offset) in staged.items():
                 group = self.groups.get(group_id) or self.create(group_id)
                 group.offsets.prepare_in_transaction(producer_id, ((partition, committed),))

@@ -90,14 +90,14 @@ def may_commit_in_transaction(group: GroupMetadata, request: TxnOffsetCommitRequ
 
 
 def check_offsets(
-    request: OffsetCommitRequest | TxnOffsetCommitRequest, known: Container[str], metadata_bytes: int
+    request: OffsetCommitRequest | TxnOffsetCommitRequest, known_partitions: Container[str], metadata_bytes: int
 ) -> tuple[tuple[str, int], ...]:
     """(partition, error) of each offset: unknown partitions and too long metadata are rejected, others continue."""
     return tuple(
         [
             (
                 offset.partition,
-                KafkaError.UNKNOWN_TOPIC_OR_PARTITION if offset.partition not in known
+                KafkaError.UNKNOWN_TOPIC_OR_PARTITION if offset.partition not in known_partitions
                 else KafkaError.OFFSET_METADATA_TOO_LARGE if len(offset.metadata.encode()) > metadata_bytes
                 else KafkaError.NONE,
             )
@@ -138,16 +138,16 @@ def fetched(group: GroupMetadata | None, request: OffsetFetchRequest, *, stable:
     partitions = request.partitions
     if partitions is None:
         partitions = () if group is None else tuple(group.offsets.committed)
-    found: list[FetchedOffset] = []
+    offsets: list[FetchedOffset] = []
     for partition in partitions:
         value = None if group is None else group.offsets.committed.get(partition)
         if stable and group is not None and group.offsets.unstable(partition):
-            found.append(FetchedOffset(partition, UNKNOWN_OFFSET, -1, "", KafkaError.UNSTABLE_OFFSET_COMMIT))
+            offsets.append(FetchedOffset(partition, UNKNOWN_OFFSET, -1, "", KafkaError.UNSTABLE_OFFSET_COMMIT))
         elif value is None:
-            found.append(FetchedOffset(partition, UNKNOWN_OFFSET, -1, "", KafkaError.NONE))
+            offsets.append(FetchedOffset(partition, UNKNOWN_OFFSET, -1, "", KafkaError.NONE))
         else:
-            found.append(FetchedOffset(partition, value.offset, value.leader_epoch, value.metadata, KafkaError.NONE))
-    return tuple(found)
+            offsets.append(FetchedOffset(partition, value.offset, value.leader_epoch, value.metadata, KafkaError.NONE))
+    return tuple(offsets)
 
 
 def expired(group: GroupMetadata, now: int, profile: Profile, retention_us: int) -> list[str]:
@@ -169,7 +169,7 @@ def expired(group: GroupMetadata, now: int, profile: Profile, retention_us: int)
 
 
 def deletable(
-    group: GroupMetadata, partitions: tuple[str, ...], known: Container[str]
+    group: GroupMetadata, partitions: tuple[str, ...], known_partitions: Container[str]
 ) -> tuple[KafkaError, tuple[tuple[str, int], ...]]:
     """Results of OffsetDelete (KIP-496): topics that a member subscribes to, or may subscribe to, are rejected."""
     consumers = group.protocol_type == CONSUMER_PROTOCOL
@@ -180,7 +180,7 @@ def deletable(
     verdicts = [
         (
             partition,
-            KafkaError.UNKNOWN_TOPIC_OR_PARTITION if partition not in known
+            KafkaError.UNKNOWN_TOPIC_OR_PARTITION if partition not in known_partitions
             else KafkaError.GROUP_SUBSCRIBED_TO_TOPIC if unknown or partition.rpartition("-")[0] in subscribed
             else KafkaError.NONE,
         )

@@ -140,15 +140,17 @@ class TransactionDescriptions:
         error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS if self._registry.loading else KafkaError.NONE
         if not self._profile.transaction_tools:
             error = KafkaError.UNSUPPORTED_VERSION
-        found: tuple[ListedTransaction, ...] = ()
+        transactions: tuple[ListedTransaction, ...] = ()
         if not error:
             producer_ids = request.producer_ids
-            found = tuple([
+            transactions = tuple([
                 ListedTransaction(known.id, known.value.producer_id, STATE_NAMES[known.state])
                 for known in self._registry.ids.values()
                 if not producer_ids or known.value.producer_id in producer_ids
             ])  # fmt: skip
-        self._port.send(source, ListTransactionsResponse(request.correlation_id, error, self._port.node_id, found))
+        self._port.send(
+            source, ListTransactionsResponse(request.correlation_id, error, self._port.node_id, transactions)
+        )
 
     def _describe(self, source: int, request: DescribeTransactionsRequest) -> None:
         error = KafkaError.UNSUPPORTED_VERSION
@@ -515,11 +517,11 @@ class TransactionCoordinator:
             return False
         return True
 
-    def _loaded(self, found: list[TransactionMetadata]) -> None:
-        if found:
+    def _loaded(self, loaded: list[TransactionMetadata]) -> None:
+        if loaded:
             self._schedule(self._timeouts, self._config.abort_check_us)
             self._schedule(self._expiry, self._config.remove_check_us)
-        for metadata in found:
+        for metadata in loaded:
             if metadata.state in PREPARED:
                 self._mark(metadata)
 

@@ -539,15 +539,15 @@ class TransactionStateManager:
             return []
         del self.loading[number]
         self.owned[number] = loading[1]
-        found: dict[str, TxnValue] = {}
+        values: dict[str, TxnValue] = {}
         for _offset, text in self._hosted.read(f"{TRANSACTIONS}-{number}"):
             transactional_id, value = decode(text)
-            found.pop(transactional_id, None)
+            values.pop(transactional_id, None)
             if value is not None:
-                found[transactional_id] = value
-        for transactional_id, value in found.items():
+                values[transactional_id] = value
+        for transactional_id, value in values.items():
             self.ids[transactional_id] = TransactionMetadata(transactional_id, value)
-        return [self.ids[transactional_id] for transactional_id in found]
+        return [self.ids[transactional_id] for transactional_id in values]
 
     def resigned(self, number: int) -> None:
         """The broker lost a partition, or leads it in a new epoch: forget its ids."""

@@ -34,12 +34,12 @@ def candidates(
 
     ``collectCandidateOpenTransactions``; ordered by start offset.
     """
-    found = [
+    open_transactions = [
         OpenTransaction(partition, each)
         for each in producers
         if each.start_offset != NOTHING and now - each.last_us > largest_timeout_us
     ]
-    return tuple(sorted(found, key=lambda each: each.producer.start_offset))
+    return tuple(sorted(open_transactions, key=lambda each: each.producer.start_offset))
 
 
 def hanging(
@@ -73,9 +73,11 @@ def abort_marker(transaction: OpenTransaction) -> TxnMarker:
     return TxnMarker(producer.producer_id, producer.producer_epoch, epoch, False, (transaction.partition,))
 
 
-def list_table(found: Iterable[tuple[int, ListedTransaction]]) -> Table:
+def list_table(transactions: Iterable[tuple[int, ListedTransaction]]) -> Table:
     """Table of ``list``: each transactional id with its coordinator."""
-    rows = [(known.transactional_id, str(broker), str(known.producer_id), known.state) for broker, known in found]
+    rows = [
+        (known.transactional_id, str(broker), str(known.producer_id), known.state) for broker, known in transactions
+    ]
     return [LIST_COLUMNS, *rows]
 
 
@@ -91,10 +93,10 @@ def producer_table(producers: Iterable[ActiveProducer]) -> Table:
     return [PRODUCER_COLUMNS, *rows]
 
 
-def hanging_table(found: Iterable[OpenTransaction], now: int) -> Table:
+def hanging_table(transactions: Iterable[OpenTransaction], now: int) -> Table:
     """Table of ``find-hanging``: the arguments that ``abort`` needs."""
     rows: Table = [HANGING_COLUMNS]
-    for partition, each in found:
+    for partition, each in transactions:
         topic, _dash, number = partition.rpartition("-")
         rows.append((
             topic, number, str(each.producer_id), str(each.producer_epoch), str(each.coordinator_epoch),

@@ -17,7 +17,7 @@ def explored(epochs: int, *, kafka: str = "2.1", symmetry: bool = False, fingerp
 @pytest.mark.evening
 def test_two_epochs() -> None:
     seen = explored(2)
-    assert (seen.distinct, seen.depth, seen.violated, seen.whole) == (39_619, 21, {}, True)
+    assert (seen.distinct, seen.depth, seen.violated, seen.is_complete) == (39_619, 21, {}, True)
 
 
 @pytest.mark.parametrize(("kafka", "fingerprints"), [("2.1", False), ("4.1", True)])
@@ -54,8 +54,8 @@ def test_one_replica_alone_has_states_that_can_be_counted_by_hand() -> None:
 
 def test_a_search_ends_at_its_limit_and_reports_what_is_left() -> None:
     moves = Transitions(Profile.of("4.1"), ExplorationBounds(), as_module=True)
-    seen = StateSpaceSearch(moves).run(most=1_000)
-    assert not seen.whole
+    seen = StateSpaceSearch(moves).run(max_states=1_000)
+    assert not seen.is_complete
     assert 1_000 <= seen.distinct < 39_619
     stopped = StateSpaceSearch(moves).run(progress=lambda so_far: so_far.depth < 3)
     assert stopped.depth == 3

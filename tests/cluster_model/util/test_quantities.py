@@ -96,8 +96,8 @@ def test_a_list(items: str, text: str) -> None:
 
 
 def test_a_long_list_says_how_many_others_there_are() -> None:
-    assert quantities.listed("abcd", most=3).split()[-3:] == ["or", "1", "other"]
-    assert quantities.listed("abcd", "and", most=2).split()[-3:] == ["and", "2", "others"]
+    assert quantities.listed("abcd", limit=3).split()[-3:] == ["or", "1", "other"]
+    assert quantities.listed("abcd", "and", limit=2).split()[-3:] == ["and", "2", "others"]
 
 
 @pytest.mark.parametrize(("items", "text"), [("abc", "a, b, c"), ("abcd", "a, b +2")])

@@ -217,7 +217,7 @@ def losses(kafka: str, bounds: ExplorationBounds, how_many: int) -> list[str]:
     """Playbooks of losses that an exploration of a release finds, spread over all that it finds."""
     moves = Transitions(Profile.of(kafka), bounds)
     search = _Every(moves)
-    search.run(most=100_000)
+    search.run(max_states=100_000)
     step = max(1, len(search.states) // how_many)
     texts = []
     for name, state in search.states[::step]:

@@ -91,7 +91,7 @@ def _explore(request: ExploreRequest) -> int:
             progress_line.update(lambda: f"{seen.distinct} states, depth {seen.depth}, {seen.frontier} in the queue")
             return True
 
-        explored = search.run(most=request.most, stop_on_first=request.stop_on_first, progress=progress)
+        explored = search.run(max_states=request.most, stop_on_first=request.stop_on_first, progress=progress)
     seconds = time.process_time() - started
     try:
         found = [
@@ -106,7 +106,7 @@ def _explore(request: ExploreRequest) -> int:
         _print(request, explored, seconds, found)
     if found:
         return FAILED
-    return OK if explored.whole else INCONCLUSIVE
+    return OK if explored.is_complete else INCONCLUSIVE
 
 
 class _BoundError(Exception):
@@ -175,7 +175,7 @@ def _document(
         "distinct": explored.distinct,
         "generated": explored.generated,
         "depth": explored.depth,
-        "whole": explored.whole,
+        "whole": explored.is_complete,
         "states_per_cpu_second": round(explored.distinct / max(seconds, 1e-6)),
         "collisions": _collisions(explored),
         "broken": [
@@ -204,7 +204,7 @@ def _print(
         print_line(console, "symmetry   states that differ only in broker ids count once")
     if request.fingerprints:
         print_line(console, f"collisions probability of a fingerprint collision: at most {_collisions(explored):.2g}")
-    if not explored.whole:
+    if not explored.is_complete:
         print_line(console, f"ended      early, with {explored.frontier} states in the queue")
     for each in found:
         print_line(console, f"violated   {each.name} in {each.broken.states} states: {MEANINGS[each.name]}", "bold")
@@ -216,7 +216,7 @@ def _print(
                 console, "           its playbook does not reproduce it: the exploration leaves message contents open"
             )
     if not found:
-        print_line(console, "no violation" if explored.whole else "no violation so far")
+        print_line(console, "no violation" if explored.is_complete else "no violation so far")
 
 
 def step_words(step: Step) -> str:

@@ -141,7 +141,7 @@ def _problem(wanted: LibraryOptions) -> str:
         tags = (*THEMES, *TAGS)
         return f"--tag: found {shown(wanted.tag)}, expected {listed(tags)}{nearest(wanted.tag, tags)}"
     if wanted.kafka is not None and wanted.kafka not in RELEASES:
-        lines = listed(RELEASE_LINES, most=len(RELEASE_LINES))
+        lines = listed(RELEASE_LINES, limit=len(RELEASE_LINES))
         hint = unknown_hint(wanted.kafka)
         return f"--kafka: found {shown(wanted.kafka)}, expected {lines}, or one of their patches{hint}"
     return ""

@@ -157,9 +157,9 @@ def _print_limits(console: Console, incident: Incident, summary: dict[str, Any])
         print_line(console, f"left out: {counted(count, 'metadata record')}: {printable(reason)}", "yellow")
     without = summary["partitions_without_logs"]
     if without:
-        print_line(console, f"no logs of {printable(listed(without, 'and', most=8))}: history only", "yellow")
+        print_line(console, f"no logs of {printable(listed(without, 'and', limit=8))}: history only", "yellow")
     if incident.logs.set_aside:
-        names = printable(listed(incident.logs.set_aside, "and", most=4))
+        names = printable(listed(incident.logs.set_aside, "and", limit=4))
         print_line(console, f"passed over: {names}", "dim")
 
 

@@ -101,20 +101,20 @@ def _next(
 def ordered(partitions: Partitions) -> Partitions:
     """Sort partitions by topic and index."""
 
-    def place(partition: str) -> tuple[str, int]:
+    def topic_and_index(partition: str) -> tuple[str, int]:
         topic, _dash, number = partition.rpartition("-")
         return topic, int(number)
 
-    return tuple(sorted(partitions, key=place))
+    return tuple(sorted(partitions, key=topic_and_index))
 
 
-def without_unsubscribed(current: CurrentValue, gone: Partitions, owned: Partitions | None) -> CurrentValue:
+def without_unsubscribed(current: CurrentValue, unsubscribed: Partitions, owned: Partitions | None) -> CurrentValue:
     """Take partitions of topics from a member that it no longer subscribes to (``updateCurrentAssignment``).
 
     It keeps its epoch, as there is no new target assignment yet.
     """
-    kept = tuple([partition for partition in current.assigned if partition not in gone])
-    revoking = (*current.revoking, *gone)
+    kept = tuple([partition for partition in current.assigned if partition not in unsubscribed])
+    revoking = (*current.revoking, *unsubscribed)
     if _has_not_revoked(owned, revoking):
         return CurrentValue(current.epoch, current.epoch, UNREVOKED, kept, revoking)
     return CurrentValue(current.epoch, current.epoch, current.state, kept, current.revoking)
@@ -122,12 +122,12 @@ def without_unsubscribed(current: CurrentValue, gone: Partitions, owned: Partiti
 
 def with_assignment_epochs(current: CurrentValue, before: CurrentValue) -> CurrentValue:
     """Return a member's state with the epoch in which it got each of its partitions (KIP-1251)."""
-    known = dict(before.assignment_epochs)
+    epoch_of = dict(before.assignment_epochs)
     epochs = [
-        (partition, known[partition] if partition in before.assigned and partition in known else current.epoch)
+        (partition, epoch_of[partition] if partition in before.assigned and partition in epoch_of else current.epoch)
         for partition in current.assigned
     ]
-    pending = [(partition, known.get(partition, current.epoch)) for partition in current.revoking]
+    pending = [(partition, epoch_of.get(partition, current.epoch)) for partition in current.revoking]
     return current._replace(assignment_epochs=(*epochs, *pending))
 
 
@@ -198,20 +198,25 @@ class HeartbeatRules:
         return KafkaError.NONE
 
     def heartbeat(
-        self, group: ConsumerGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage, now: int
+        self,
+        group: ConsumerGroup,
+        source: int,
+        request: ConsumerGroupHeartbeatRequest,
+        topics_image: TopicsImage,
+        now: int,
     ) -> HeartbeatResult:
         """Handle a valid request of node ``source``; ``now`` is the time of the coordinator's clock."""
         try:
             if request.member_epoch < JOIN:
-                return self._leave(group, request, known)
-            return self._stay(group, source, request, known, now)
+                return self._leave(group, request, topics_image)
+            return self._stay(group, source, request, topics_image, now)
         except _HeartbeatError as error:
             return HeartbeatResult(ConsumerGroupHeartbeatResponse(request.correlation_id, error.error))
 
     # -- leaving ----------------------------------------------------------------------------------------------------
 
     def _leave(
-        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, topics_image: TopicsImage
     ) -> HeartbeatResult:
         member_id, instance = request.member_id, request.group_instance_id
         _check_holder(group, member_id, instance)
@@ -219,18 +224,18 @@ class HeartbeatRules:
             request.correlation_id, KafkaError.NONE, member_id, request.member_epoch
         )
         if request.member_epoch == LEAVE:
-            return HeartbeatResult(response, self.remove_member(group, member_id, known))
+            return HeartbeatResult(response, self.remove_member(group, member_id, topics_image))
         current = group.current[member_id]._replace(epoch=LEAVE_FOR_NOW, revoking=())
         if self._config.assignment_epochs:
             current = with_assignment_epochs(current, group.current[member_id])
         return HeartbeatResult(response, (ConsumerGroupRecord(CURRENT, group.group_id, member_id, current),))
 
     def remove_member(
-        self, group: ConsumerGroup, member_id: str, known: TopicsImage
+        self, group: ConsumerGroup, member_id: str, topics_image: TopicsImage
     ) -> tuple[ConsumerGroupRecord, ...]:
         """Return the records that remove a member (``consumerGroupFenceMember``); its partitions are free at once."""
         remaining = {known_id: metadata for known_id, metadata in group.members.items() if known_id != member_id}
-        topics = self._subscribed(remaining, known.sizes)
+        topics = self._subscribed(remaining, topics_image.sizes)
         records = list(_tombstones(group, member_id))
         if topics != group.topics:
             records.append(ConsumerGroupRecord(TOPICS, group.group_id, "", topics))
@@ -242,38 +247,45 @@ class HeartbeatRules:
     # -- joining and staying ----------------------------------------------------------------------------------------
 
     def _stay(
-        self, group: ConsumerGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage, now: int
+        self,
+        group: ConsumerGroup,
+        source: int,
+        request: ConsumerGroupHeartbeatRequest,
+        topics_image: TopicsImage,
+        now: int,
     ) -> HeartbeatResult:
         if len(group.members) >= self._config.max_size and request.member_id not in group.members:
             raise _HeartbeatError(KafkaError.GROUP_MAX_SIZE_REACHED)
-        found = self._find(group, request)
-        member_id = found.member_id
-        metadata = _updated(found.says, source, request)
+        sender = self._find(group, request)
+        member_id = sender.member_id
+        metadata = _updated(sender.says, source, request)
         records: list[ConsumerGroupRecord] = []
-        if found.replaced:
-            target = group.target.get(found.replaced, ())
+        if sender.replaced:
+            target = group.target.get(sender.replaced, ())
             inherited = ConsumerGroupRecord(TARGET, group.group_id, member_id, target)
-            records += (*_tombstones(group, found.replaced), inherited)
+            records += (*_tombstones(group, sender.replaced), inherited)
         if metadata != group.members.get(member_id):
             records.append(ConsumerGroupRecord(MEMBER, group.group_id, member_id, metadata))
         members = {
-            known_id: known_metadata for known_id, known_metadata in group.members.items() if known_id != found.replaced
+            known_id: known_metadata
+            for known_id, known_metadata in group.members.items()
+            if known_id != sender.replaced
         }
         members[member_id] = metadata
-        epoch, topics = self._update_epoch(group, found, members, known, records)
-        target_epoch, target = group.target_epoch, group.target.get(found.replaced or member_id, ())
+        epoch, topics = self._update_epoch(group, sender, members, topics_image, records)
+        target_epoch, target = group.target_epoch, group.target.get(sender.replaced or member_id, ())
         assigns = epoch > target_epoch and self._may_assign(group, now)
         if assigns:
             target_epoch = epoch
-            target = self._assign(group, members, topics, found, records)[member_id]
+            target = self._assign(group, members, topics, sender, records)[member_id]
             value = (epoch, now) if self._config.timed_assignments else epoch
             records.append(ConsumerGroupRecord(TARGET_EPOCH, group.group_id, "", value))
-        current = self._reconcile(group, found, metadata, target_epoch, target, request.owned)
-        if self._config.assignment_epochs and current != found.current:
-            current = with_assignment_epochs(current, found.current)
+        current = self._reconcile(group, sender, metadata, target_epoch, target, request.owned)
+        if self._config.assignment_epochs and current != sender.current:
+            current = with_assignment_epochs(current, sender.current)
         if current != group.current.get(member_id):
             records.append(ConsumerGroupRecord(CURRENT, group.group_id, member_id, current))
-        sends_assignment = request.full or current.assigned != found.current.assigned
+        sends_assignment = request.full or current.assigned != sender.current.assigned
         response = ConsumerGroupHeartbeatResponse(
             request.correlation_id, KafkaError.NONE, member_id, current.epoch, self._config.heartbeat_us,
             current.assigned if sends_assignment else None,
@@ -288,14 +300,14 @@ class HeartbeatRules:
     def _reconcile(
         self,
         group: ConsumerGroup,
-        found: _HeartbeatSender,
+        sender: _HeartbeatSender,
         metadata: MemberValue,
         target_epoch: int,
         target: Partitions,
         owned: Partitions | None,
     ) -> CurrentValue:
         """Return a member's next state. Its part of an older target may have topics that it does not subscribe to."""
-        before = found.current
+        before = sender.current
         current = reconcile(
             before, target_epoch, tuple([each for each in target if self._has_topic(metadata, each)]), owned,
             group.owners, bumps=self._config.bumps_revoking,
@@ -309,18 +321,18 @@ class HeartbeatRules:
     def _update_epoch(
         self,
         group: ConsumerGroup,
-        found: _HeartbeatSender,
+        sender: _HeartbeatSender,
         members: Mapping[str, MemberValue],
-        known: TopicsImage,
+        topics_image: TopicsImage,
         records: list[ConsumerGroupRecord],
     ) -> tuple[int, tuple[tuple[str, int], ...]]:
         """Return the group's epoch and topics: a new epoch if a subscription or a subscribed topic has changed."""
-        before, metadata = found.says, members[found.member_id]
+        before, metadata = sender.says, members[sender.member_id]
         changed = before is None or (metadata.topics, metadata.pattern) != (before.topics, before.pattern)
         changed = changed or (self._config.assigns_by_new_assignor and self._changes_assignor(group, members))
-        if not changed and group.seen == known.version:
+        if not changed and group.seen == topics_image.version:
             return group.epoch, group.topics
-        topics = self._subscribed(members, known.sizes)
+        topics = self._subscribed(members, topics_image.sizes)
         if topics != group.topics:
             records.append(ConsumerGroupRecord(TOPICS, group.group_id, "", topics))
         elif not changed:
@@ -359,14 +371,14 @@ class HeartbeatRules:
         group: ConsumerGroup,
         members: Mapping[str, MemberValue],
         topics: tuple[tuple[str, int], ...],
-        found: _HeartbeatSender,
+        sender: _HeartbeatSender,
         records: list[ConsumerGroupRecord],
     ) -> dict[str, tuple[str, ...]]:
         """Compute the new target assignment, as balanced as the assignor makes it and as sticky as possible."""
         names = [topic for topic, _count in topics]
         before = dict(group.target)
-        before[found.member_id] = before.pop(found.replaced or found.member_id, ())
-        known = [
+        before[sender.member_id] = before.pop(sender.replaced or sender.member_id, ())
+        assigned = [
             MemberSubscription(
                 member_id,
                 tuple([topic for topic in names if self._subscribes(metadata, topic)]),
@@ -378,7 +390,7 @@ class HeartbeatRules:
         name = preferred_assignor(members, self._config.assignors[0])
         assignor = server_assignors(self._config.assignor_rules)[name]
         try:
-            found_shares = assignor.assign(known, Topics(dict(topics)))
+            found_shares = assignor.assign(assigned, Topics(dict(topics)))
         except AssignmentError:
             raise _HeartbeatError(KafkaError.UNKNOWN_SERVER_ERROR) from None
         shares = {member_id: ordered(tuple(map(str, share))) for member_id, share in found_shares.items()}

@@ -485,7 +485,7 @@ def test_a_consumer_that_does_not_poll_for_too_long_leaves_and_comes_back_with_i
     polled_at = rig.now - LATENCY
     for _ in range(2):
         rig.run(3_050 * MS)
-        if rig.coordination.member._asked:
+        if rig.coordination.member._heartbeat_id:
             rig.answer_beat(1)
     assert rig.last.member_epoch == -1
     assert rig.times(ConsumerGroupHeartbeatRequest, COORDINATOR)[-1] == polled_at + 6 * SECOND + LATENCY

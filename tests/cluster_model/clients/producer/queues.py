@@ -55,7 +55,7 @@ def send(
 ) -> int:
     """One record, all the way into a batch; where it went."""
     topic = waiting.topic
-    partition = placement.place(own, key, topic, lambda tried: waiting.fits(tried, size))
+    partition = placement.select(own, key, topic, lambda tried: waiting.fits(tried, size))
     waiting.put(partition, size)
     placement.appended(own, key, partition, size, topic)
     return partition

@@ -106,7 +106,12 @@ def test_only_a_broker_that_is_live_and_in_sync_gets_its_leaderships_back() -> N
 
 
 def test_a_round_has_its_limit() -> None:
-    assert imbalanced_kraft([led(number, 2) for number in range(9)], active=ALL, most=4) == ["t-0", "t-1", "t-2", "t-3"]
+    assert imbalanced_kraft([led(number, 2) for number in range(9)], active=ALL, limit=4) == [
+        "t-0",
+        "t-1",
+        "t-2",
+        "t-3",
+    ]
 
 
 def test_zookeeper_mode_leaves_what_is_being_moved() -> None:

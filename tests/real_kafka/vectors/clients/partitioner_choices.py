@@ -120,7 +120,7 @@ def _chosen(client: ClientProfile, case: Case, stream: RandomStream) -> Iterator
     placement = RecordPlacement(partitioner_of(client, PartitionerConfig(NAMES[case["partitioner"]]), stream))
     for key, led, full in case["steps"]:
         topic = Topic(tuple(led), case["total"], _always(True), tuple)
-        yield placement.place(None, None if key is None else bytes.fromhex(key), topic, _always(not full))
+        yield placement.select(None, None if key is None else bytes.fromhex(key), topic, _always(not full))
 
 
 def _built_in(case: Case, stream: RandomStream) -> Iterator[int]:

@@ -65,7 +65,7 @@ class ModernTalk(Talk):
         def hear(source: int, message: Any) -> None:
             if isinstance(message, ConsumerGroupHeartbeatResponse) and not message.error:
                 member = member_of(self.consumers[name]).member
-                if member._asked == message.correlation_id:
+                if member._heartbeat_id == message.correlation_id:
                     self.heard[name] = member._sent_at
             receive(source, message)
 
