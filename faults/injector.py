@@ -82,7 +82,7 @@ class FaultInjector:
                 changed.
             GuardError: A guardrail refuses the fault.
         """
-        fault = _known(action.name)
+        fault = _fault_named(action.name)
         if self.on_inject is not None:
             self.on_inject(action)
         try:
@@ -168,12 +168,12 @@ class FaultInjector:
             FaultError: It cannot be parsed, or names something that does not exist.
         """
         try:
-            found = self._resolved[text] = tuple(resolve(text, self._cluster))
+            nodes = self._resolved[text] = tuple(resolve(text, self._cluster))
         except NoMatchError as error:
             raise NoTargetError(str(error), code=error.code) from None
         except SelectorError as error:
             raise FaultError(f"target {text!r}: {error}", code=error.code) from None
-        return found
+        return nodes
 
     def schedule(self, active_fault: ActiveFault, after_us: int) -> None:
         """Schedule a call of the behaviour's ``on_timer``, unless the fault is healed by then."""
@@ -324,7 +324,7 @@ class FaultInjector:
         Raises:
             FaultError: The injection would be refused.
         """
-        fault = _known(action.name)
+        fault = _fault_named(action.name)
         stream = self._cluster.stream(TARGET_STREAM)
         position = stream.position
         try:
@@ -394,7 +394,7 @@ class FaultInjector:
             self.guards.load(guards)
 
 
-def _known(name: str) -> Fault:
+def _fault_named(name: str) -> Fault:
     fault = CATALOGUE.get(name)
     if fault is None:
         raise FaultError(f"no fault {name!r}{fault_hint(name)}; see: floodmark faults", code="no_fault")

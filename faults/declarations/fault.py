@@ -333,12 +333,12 @@ def table(*faults: Fault) -> dict[str, Fault]:
     Raises:
         DeclarationError: Two faults have the same name.
     """
-    found: dict[str, Fault] = {}
+    faults_by_name: dict[str, Fault] = {}
     for fault in faults:
-        if fault.name in found:
+        if fault.name in faults_by_name:
+            titles = f"{faults_by_name[fault.name].title!r} and {fault.title!r}"
             raise DeclarationError(
-                f"found the name {fault.name!r} on two faults, {found[fault.name].title!r} and {fault.title!r}; "
-                "a fault's name must be unique"
+                f"found the name {fault.name!r} on two faults, {titles}; a fault's name must be unique"
             )
-        found[fault.name] = fault
-    return found
+        faults_by_name[fault.name] = fault
+    return faults_by_name

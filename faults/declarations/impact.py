@@ -240,18 +240,18 @@ def _outcome(cluster: Cluster, net: Reachability, *, severed: bool) -> Predicted
     down = tuple(node for node in cluster.brokers if node not in live)
     active = cluster.plane.active()
     stays = active in (speakers if cluster.profile.kraft else live)
-    found: dict[str, list[str]] = {"moved": [], "offline": [], "shrunk": [], "under": [], "stuck": []}
+    partitions: dict[str, list[str]] = {"moved": [], "offline": [], "shrunk": [], "under": [], "stuck": []}
     leaders: dict[str, int] = {}
     sizes: dict[str, int] = {}
     for name, record in cluster.cluster_state.records.items():
-        leaders[name] = _classify(cluster, net, record, live, bool(speakers), found, sizes)
+        leaders[name] = _classify(cluster, net, record, live, bool(speakers), partitions, sizes)
     return PredictedImpact(
         down,
-        tuple(found["moved"]),
-        tuple(found["offline"]),
-        tuple(found["shrunk"]),
-        tuple(found["under"]),
-        tuple(found["stuck"]),
+        tuple(partitions["moved"]),
+        tuple(partitions["offline"]),
+        tuple(partitions["shrunk"]),
+        tuple(partitions["under"]),
+        tuple(partitions["stuck"]),
         _unreachable_clients(cluster, net, leaders) if severed else (),
         active if stays else NO_LEADER,
         bool(speakers),
@@ -265,33 +265,33 @@ def _classify(
     record: CommittedPartition,
     live: tuple[int, ...],
     decides: bool,
-    found: dict[str, list[str]],
+    partitions: dict[str, list[str]],
     sizes: dict[str, int],
 ) -> int:
-    """Classify a partition in ``found``; return its future leader, NO_LEADER if it has none."""
+    """Classify a partition in ``partitions``; return its future leader, NO_LEADER if it has none."""
     name, leader = record.name, record.leader
     if not decides:  # Nothing changes any more: a leader stays leader as long as it lives.
         if leader == NO_LEADER or not net.lives(leader):
-            found["offline"] += [name] if leader != NO_LEADER else []
+            partitions["offline"] += [name] if leader != NO_LEADER else []
             return NO_LEADER
         if not all(net.lives(each) and net.linked(each, leader) for each in record.isr):
-            found["stuck"].append(name)
+            partitions["stuck"].append(name)
         sizes[name] = len(record.isr)
         return leader
     left = [each for each in record.isr if each in live]
     if leader not in live:
         leader, left = _elected(record, left, live)
     if leader == NO_LEADER:
-        found["offline"] += [name] if record.leader != NO_LEADER else []
+        partitions["offline"] += [name] if record.leader != NO_LEADER else []
         return NO_LEADER
     if leader != record.leader:
-        found["moved"].append(name)
+        partitions["moved"].append(name)
     kept = [each for each in left if net.linked(each, leader)]
     sizes[name] = len(kept)
     if len(kept) < len(record.isr):
-        found["shrunk"].append(name)
+        partitions["shrunk"].append(name)
     if len(kept) < cluster.cluster_state.effective_min_isr(name):
-        found["under"].append(name)
+        partitions["under"].append(name)
     return leader
 
 
@@ -312,13 +312,13 @@ def _elected(record: CommittedPartition, left: list[int], live: tuple[int, ...])
 def _unreachable_clients(cluster: Cluster, net: Reachability, leaders: dict[str, int]) -> tuple[str, ...]:
     """Return the clients with a live leader that they cannot reach."""
     topics = {each.name: each.topic for each in cluster.spec.producers}
-    found = []
+    affected = []
     for node, name in cluster.clients.names.items():
         topic = topics.get(name, "")
         wanted = [each for each in leaders if topic_of(each) == topic] if topic else cluster.consumers[name].assignment
         if any(leaders.get(each, NO_LEADER) != NO_LEADER and not net.linked(node, leaders[each]) for each in wanted):
-            found.append(name)
-    return tuple(found)
+            affected.append(name)
+    return tuple(affected)
 
 
 def groups_on(cluster: Cluster, partitions: Collection[str]) -> tuple[str, ...]:
@@ -437,16 +437,16 @@ def affected_clients(cluster: Cluster, nodes: Collection[int], partitions: Colle
     """Return the clients that are among the nodes, produce to a topic of the partitions, or read one of them."""
     topics = {topic_of(partition) for partition in partitions}
     of_producers = {each.name: each.topic for each in cluster.spec.producers}
-    found = []
+    affected = []
     for node, name in cluster.clients.names.items():
         if node in nodes:
-            found.append(name)
+            affected.append(name)
         elif name in of_producers:
             if of_producers[name] in topics:
-                found.append(name)
+                affected.append(name)
         elif any(each in partitions for each in cluster.consumers[name].assignment):
-            found.append(name)
-    return tuple(found)
+            affected.append(name)
+    return tuple(affected)
 
 
 def acks_all_producers(cluster: Cluster, partitions: Collection[str]) -> tuple[str, ...]:

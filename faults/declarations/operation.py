@@ -163,13 +163,13 @@ def _reset_to_earliest(cursor: OperationTarget) -> dict[str, Value]:
 
 
 def _table(*operations: Operation) -> dict[str, Operation]:
-    found: dict[str, Operation] = {}
+    by_name: dict[str, Operation] = {}
     for operation in operations:
-        if operation.name in found:
-            titles = f"{found[operation.name].title!r} and {operation.title!r}"
+        if operation.name in by_name:
+            titles = f"{by_name[operation.name].title!r} and {operation.title!r}"
             raise DeclarationError(f"found the name {operation.name!r} of two operations, {titles}")
-        found[operation.name] = operation
-    return found
+        by_name[operation.name] = operation
+    return by_name
 
 
 _TOPIC: Final = Param("topic", "topic", "The topic.")

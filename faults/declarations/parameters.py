@@ -35,17 +35,17 @@ def _filled(declared: Fault | Operation, action: Action, brokers: Collection[int
             known = ", ".join(param.name for param in declared.params) or "none"
             raise FaultError(f"{declared.name} has no parameter {name!r}; it has {known}", code="no_parameter")
         given[param.name] = value
-    found: dict[str, Any] = {}
+    filled: dict[str, Any] = {}
     for param in declared.params:
         value = with_tuples(given.get(param.name, param.default))
         if value is None:
             raise FaultError(f"{declared.name} needs {param.name}: {param.doc}", code="missing_parameter")
         if value != param.default or type(value) is not type(param.default):
-            wrong = _wrong(param, value, brokers)
+            wrong = _expected_instead(param, value, brokers)
             if wrong:
                 raise FaultError(f"{declared.name}: {param.name} {wrong}, found {value!r}", code="wrong_value")
-        found[param.name] = value
-    return found
+        filled[param.name] = value
+    return filled
 
 
 def details(fault: Fault, params: Mapping[str, Any], meant: Mapping[str, str]) -> str:
@@ -68,19 +68,19 @@ def parameters_of(operation: Operation, action: Action, brokers: Collection[int]
     Raises:
         FaultError: A parameter is missing, unknown or invalid.
     """
-    found = _filled(operation, action, brokers)
-    given = [param.name for param in operation.params if param.name in operation.one_of and _given(param, found)]
+    values = _filled(operation, action, brokers)
+    given = [param.name for param in operation.params if param.name in operation.one_of and _given(param, values)]
     if operation.one_of and len(given) != 1:
         raise FaultError(
             f"{operation.name} needs one of {', '.join(operation.one_of)}, found {', '.join(given) or 'none'}",
             code="choose_one",
         )
-    return found
+    return values
 
 
-def _given(param: Param, found: Mapping[str, Any]) -> bool:
+def _given(param: Param, values: Mapping[str, Any]) -> bool:
     """Return whether a parameter differs from its default."""
-    return bool(found[param.name] != param.default)
+    return bool(values[param.name] != param.default)
 
 
 def with_tuples(value: Any) -> Any:
@@ -88,17 +88,17 @@ def with_tuples(value: Any) -> Any:
     return tuple([with_tuples(each) for each in value]) if isinstance(value, (list, tuple)) else value
 
 
-def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
+def _expected_instead(param: Param, value: Any, brokers: Collection[int]) -> str:
     """Return what the parameter takes instead of this value; empty if the value is valid."""
     if param.type in NUMERIC:
-        right = _whole(value) and param.low <= value <= param.high
+        right = _is_whole_number(value) and param.low <= value <= param.high
         return "" if right else f"takes {param.low} to {param.high}"
     if param.type == "bool":
         return "" if isinstance(value, bool) else "takes true or false"
     if param.type == "choice":
         return "" if value in param.choices else f"takes {', '.join(param.choices)}"
     if param.type == "broker":
-        return "" if _whole(value) and value in brokers else f"takes one of {list(brokers)}"
+        return "" if _is_whole_number(value) and value in brokers else f"takes one of {list(brokers)}"
     if param.type == "brokers":
         return _wrong_brokers(value, brokers)
     if param.type == "placement":
@@ -120,12 +120,12 @@ def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
     return "" if isinstance(value, str) and value else "takes a name"
 
 
-def _whole(value: Any) -> bool:
+def _is_whole_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _wrong_brokers(value: Any, brokers: Collection[int]) -> str:
-    if not isinstance(value, tuple) or not value or not all(_whole(each) for each in value):
+    if not isinstance(value, tuple) or not value or not all(_is_whole_number(each) for each in value):
         return "takes a list of brokers"
     if len(dict.fromkeys(value)) < len(value):
         return "takes each broker once"

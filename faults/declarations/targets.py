@@ -194,12 +194,12 @@ def _tokens(text: str) -> list[tuple[str, int]]:
 
 def _sum(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
     """Parse selectors joined by + and -, left-associative."""
-    found, at = _product(tokens, at)
+    selector, at = _product(tokens, at)
     while at < len(tokens) and tokens[at][0] in (UNION, DIFFERENCE):
         operator = tokens[at][0]
         part, at = _product(tokens, _operand(tokens, at + 1, SELECTORS[operator]))
-        found = _made(operator, found, part)
-    return found, at
+        selector = _made(operator, selector, part)
+    return selector, at
 
 
 def _product(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
@@ -210,9 +210,9 @@ def _product(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
     return found, at
 
 
-def _made(operator: str, found: Selector, part: Selector) -> Selector:
+def _made(operator: str, selector: Selector, part: Selector) -> Selector:
     """Return the combination of two selectors; repeated use of one operator makes one selector of many parts."""
-    before = found.parts if found.kind == operator else (found,)
+    before = selector.parts if selector.kind == operator else (selector,)
     return Selector(operator, parts=(*before, part), column=before[0].column)
 
 
@@ -323,10 +323,10 @@ def resolve(text: str, cluster: Cluster) -> list[int]:
         raise SelectorError(
             "a link has two sides: it must be the whole target of a link fault", selector.column, code="two_sides"
         )
-    found = _resolve(selector, cluster)
-    if not found:
+    nodes = _resolve(selector, cluster)
+    if not nodes:
         raise NoMatchError(f"{text} matches no node now", selector.column, code="nobody")
-    return found
+    return nodes
 
 
 def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
@@ -387,18 +387,18 @@ def _broker(selector: Selector, cluster: Cluster) -> list[int]:
     return _one_of(int(selector.argument), list(cluster.brokers), "broker", selector)
 
 
-def _names(known: Iterable[object]) -> str:
-    return ", ".join(map(str, known)) or "none"
+def _names(choices: Iterable[object]) -> str:
+    return ", ".join(map(str, choices)) or "none"
 
 
 def _rack(selector: Selector, cluster: Cluster) -> list[int]:
-    found = [broker.id for broker in cluster.spec.brokers if broker.rack == selector.argument]
-    if not found:
+    brokers = [broker.id for broker in cluster.spec.brokers if broker.rack == selector.argument]
+    if not brokers:
         racks = sorted({broker.rack for broker in cluster.spec.brokers if broker.rack})
         raise SelectorError(
             f"no rack {selector.argument!r}; known racks: {_names(racks)}", selector.column, code="no_rack"
         )
-    return found
+    return brokers
 
 
 def _client(selector: Selector, cluster: Cluster) -> list[int]:
@@ -438,10 +438,10 @@ def _of_control_plane(selector: Selector, cluster: Cluster) -> list[int]:
     return [_one_of(int(argument), numbers, "ZooKeeper server", selector)[0] + FIRST_ZOOKEEPER - 1]
 
 
-def _one_of(number: int, known: Sequence[int], what: str, selector: Selector) -> list[int]:
-    if number not in known:
+def _one_of(number: int, choices: Sequence[int], what: str, selector: Selector) -> list[int]:
+    if number not in choices:
         raise SelectorError(
-            f"no {what} {number}; known {what}s: {_names(known)}",
+            f"no {what} {number}; known {what}s: {_names(choices)}",
             selector.column,
             code=f"no_{what.lower().replace(' ', '_')}",
         )
@@ -571,15 +571,15 @@ DIRECTION: Final = Param(
 
 def between(nodes: Sequence[int], others: Sequence[int], direction: str) -> tuple[tuple[int, int], ...]:
     """Return (source, target) of each link between the two sides, once each, in a stable order."""
-    found: dict[tuple[int, int], None] = {}
+    links: dict[tuple[int, int], None] = {}
     for node in nodes:
         for other in others:
             if other != node:
                 if direction in ("both", "out"):
-                    found[node, other] = None
+                    links[node, other] = None
                 if direction in ("both", "in"):
-                    found[other, node] = None
-    return tuple(found)
+                    links[other, node] = None
+    return tuple(links)
 
 
 def with_links(
@@ -598,10 +598,10 @@ def with_links(
         others = context.cluster.nodes()
         if others_only:
             others = tuple(other for other in others if other not in resolved.nodes)
-    found = between(resolved.nodes, others, str(resolved.params.get("direction", "both")))
-    if not found:
+    links = between(resolved.nodes, others, str(resolved.params.get("direction", "both")))
+    if not links:
         raise FaultError(f"{fault} needs nodes on both sides of its links, found only one side", code="one_end")
-    return ResolvedTarget(resolved.nodes, resolved.params, found)
+    return ResolvedTarget(resolved.nodes, resolved.params, links)
 
 
 # A target with two sides, ``link(A, B)``: for a link fault, the same as target A with B as the other side.

@@ -136,14 +136,14 @@ class DuplicateInstance(Behaviour):
     def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
         """Determine the member whose id is used."""
         cluster = context.cluster
-        found = context.targets(str(resolved.params["member"]))
-        if len(found) != 1 or not cluster.clients.instance_of(found[0]):
-            shown = ", ".join(cluster.name_of(node) for node in found)
+        members = context.targets(str(resolved.params["member"]))
+        if len(members) != 1 or not cluster.clients.instance_of(members[0]):
+            shown = ", ".join(cluster.name_of(node) for node in members)
             raise FaultError(
                 f"duplicate_instance: member must be one static member, found {shown}", code="no_static_member"
             )
         params: dict[str, Any] = dict(resolved.params)
-        params["member"] = f"client({cluster.name_of(found[0])})"
+        params["member"] = f"client({cluster.name_of(members[0])})"
         return ResolvedTarget(resolved.nodes, params, resolved.links)
 
     def check(self, context: FaultContext, resolved: ResolvedTarget) -> None:

@@ -90,17 +90,17 @@ class ClockSkew(Behaviour):
             if _deletes(replica, cluster.now_us, ahead)
         ]
         rejected = _refused(cluster, resolved.nodes, ahead)
-        found = []
+        consequences = []
         if deleted:
             known = dict.fromkeys(deleted)
             what = deleted[0] if len(known) == 1 else f"{len(known)} partitions"
-            found.append(f"its next retention check deletes segments of {what}")
+            consequences.append(f"its next retention check deletes segments of {what}")
         if rejected:
-            found.append(f"records of {', '.join(rejected)} are rejected with INVALID_TIMESTAMP")
-        way = AHEAD if ahead >= 0 else BEHIND
-        effects = "; ".join(found) or "timestamps, and ages computed from them, are off by that"
+            consequences.append(f"records of {', '.join(rejected)} are rejected with INVALID_TIMESTAMP")
+        direction = AHEAD if ahead >= 0 else BEHIND
+        effects = "; ".join(consequences) or "timestamps, and ages computed from them, are off by that"
         return ExpectedImpact(
-            f"{names(cluster, resolved.nodes)}: clock {abs(ahead) // 1_000} ms {way}; {effects}",
+            f"{names(cluster, resolved.nodes)}: clock {abs(ahead) // 1_000} ms {direction}; {effects}",
             clients=tuple(dict.fromkeys((*rejected, *affected_clients(cluster, resolved.nodes, deleted)))),
         )
 
@@ -118,7 +118,7 @@ def _deletes(replica: Replica, now: int, ahead: int) -> bool:
 
 def _refused(cluster: Cluster, nodes: tuple[int, ...], ahead: int) -> tuple[str, ...]:
     """Return the producers whose timestamps a leader would reject, with skewed clocks of either."""
-    found: dict[str, None] = {}
+    rejected: dict[str, None] = {}
     clocks = cluster.network.clocks
     by_node = {name: node for node, name in cluster.clients.names.items()}
     for spec in cluster.spec.producers:
@@ -130,8 +130,8 @@ def _refused(cluster: Cluster, nodes: tuple[int, ...], ahead: int) -> tuple[str,
             apart = clocks.of(producer).ahead_us - clocks.of(record.leader).ahead_us
             apart += ahead * ((producer in nodes) - (record.leader in nodes))
             if not rules.log_append_time and not -rules.oldest_us <= apart <= rules.newest_us:
-                found[spec.name] = None
-    return tuple(found)
+                rejected[spec.name] = None
+    return tuple(rejected)
 
 
 CLOCK_FAULTS: Final = table(

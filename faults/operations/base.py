@@ -114,20 +114,20 @@ class OperationBehaviour:
 
 def error_and_detail(answer: Any) -> tuple[str, str]:
     """Return the name of the first error in a response, and the results of its parts as text."""
-    whole, entries = entries_of(answer)
-    if whole:
+    top_error, entries = entries_of(answer)
+    if top_error:
         message = getattr(answer, "message", "")
-        return KafkaError(whole).name, message
-    wrong = [entry for entry in entries if entry.error]
-    if len(entries) == 1 and wrong:
-        return KafkaError(wrong[0].error).name, wrong[0].message
+        return KafkaError(top_error).name, message
+    failed = [entry for entry in entries if entry.error]
+    if len(entries) == 1 and failed:
+        return KafkaError(failed[0].error).name, failed[0].message
     texts = []
-    for entry in wrong:
+    for entry in failed:
         message = f", {entry.message}" if entry.message else ""
         texts.append(f"{entry.name or 'all'}: {KafkaError(entry.error).name}{message}")
-    if wrong and len(entries) > len(wrong):
-        texts.append(f"{len(entries) - len(wrong)} others done")
-    return (KafkaError(wrong[0].error).name if wrong else ""), "; ".join(texts)
+    if failed and len(entries) > len(failed):
+        texts.append(f"{len(entries) - len(failed)} others done")
+    return (KafkaError(failed[0].error).name if failed else ""), "; ".join(texts)
 
 
 Params = Mapping[str, Any]

@@ -67,9 +67,9 @@ class BrokerShutdown(OperationBehaviour):
 class Decommission(ReplicaMove):
     """Removal of a broker: move all replicas off it, shut it down, unregister it."""
 
-    def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
+    def plan(self, job: OperationJob, metadata: MetadataResponse) -> Plan:
         """Return moves of its replicas to the brokers with the fewest."""
-        return decommission_plan(known, job.params["broker"])
+        return decommission_plan(metadata, job.params["broker"])
 
     def finish(self, context: OperationContext, job: OperationJob) -> None:
         """Shut the broker down if it is empty."""
@@ -176,7 +176,7 @@ class RollingRestart(OperationBehaviour):
             job.stage = "check isr"
             context.schedule(job, POLL_US)
         else:
-            self.rest(context, job)
+            self.pause_or_end(context, job)
 
     def _check_isr(self, context: OperationContext, job: OperationJob) -> None:
         if job.cancelled:
@@ -188,18 +188,18 @@ class RollingRestart(OperationBehaviour):
 
     def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Continue with the next broker if this one is back and every replica is in sync."""
-        whole = (
+        all_done = (
             isinstance(answer, MetadataResponse)
             and job.memo["broker"] in answer.brokers
             and all(len(state.isr) >= len(state.replicas) for state in answer.partitions)
         )
-        if whole:
+        if all_done:
             context.progress(job, f"broker {job.memo['broker']} is back, all replicas are in sync")
-            self.rest(context, job)
+            self.pause_or_end(context, job)
         else:
             context.schedule(job, POLL_US)
 
-    def rest(self, context: OperationContext, job: OperationJob) -> None:
+    def pause_or_end(self, context: OperationContext, job: OperationJob) -> None:
         """Pause before the next node, or end after the last one."""
         if not job.memo["left"]:
             self._next(context, job)
@@ -257,6 +257,6 @@ class RollingUpgrade(RollingRestart):
         committed = max(view.committed for view in members.values())
         if members[node].role in _CAUGHT_UP and members[node].end >= committed:
             context.progress(job, f"{context.cluster.name_of(node)} is back and has caught up with the quorum")
-            self.rest(context, job)
+            self.pause_or_end(context, job)
         else:
             context.schedule(job, POLL_US)

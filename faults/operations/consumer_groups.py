@@ -123,21 +123,21 @@ def whole_topics(scopes: Iterable[str]) -> tuple[str, ...]:
     return tuple(scope for scope in scopes if ":" not in scope)
 
 
-def partitions_in(scopes: Iterable[str], known: MetadataResponse | None = None) -> tuple[str, ...]:
-    """Return every partition in the scopes, each once; ``known`` is needed for whole topics.
+def partitions_in(scopes: Iterable[str], metadata: MetadataResponse | None = None) -> tuple[str, ...]:
+    """Return every partition in the scopes, each once; ``metadata`` is needed for whole topics.
 
     Raises:
         ReassignmentError: The topic does not exist.
     """
-    found: dict[str, None] = {}
+    partitions: dict[str, None] = {}
     for scope in scopes:
         topic, colon, numbers = scope.partition(":")
         if colon:
-            found.update(dict.fromkeys(f"{topic}-{int(number)}" for number in numbers.split(",")))
+            partitions.update(dict.fromkeys(f"{topic}-{int(number)}" for number in numbers.split(",")))
             continue
-        states = states_of(known or MetadataResponse(0, (), ()), topic)
-        found.update(dict.fromkeys(state.partition for state in states))
-    return tuple(found)
+        states = states_of(metadata or MetadataResponse(0, (), ()), topic)
+        partitions.update(dict.fromkeys(state.partition for state in states))
+    return tuple(partitions)
 
 
 def offsets_in(lines: Iterable[str]) -> dict[str, int]:

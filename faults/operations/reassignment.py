@@ -38,25 +38,25 @@ class ReassignmentError(CodedError):
         self.error = error
 
 
-def states_of(known: MetadataResponse, topic: str) -> list[PartitionState]:
+def states_of(metadata: MetadataResponse, topic: str) -> list[PartitionState]:
     """Return a topic's partitions in the order of their numbers.
 
     Raises:
         ReassignmentError: The topic does not exist.
     """
-    found = [state for state in known.partitions if state.partition.rpartition("-")[0] == topic]
+    found = [state for state in metadata.partitions if state.partition.rpartition("-")[0] == topic]
     if not found:
         raise ReassignmentError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {topic}", code="no_topic")
     return sorted(found, key=lambda state: int(state.partition.rpartition("-")[2]))
 
 
-def state_of(known: MetadataResponse, partition: str) -> PartitionState:
+def state_of(metadata: MetadataResponse, partition: str) -> PartitionState:
     """Return the state of a partition.
 
     Raises:
         ReassignmentError: The partition does not exist.
     """
-    for state in known.partitions:
+    for state in metadata.partitions:
         if state.partition == partition:
             return state
     raise ReassignmentError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {partition}", code="no_partition")
@@ -83,36 +83,36 @@ def spread_plan(states: Sequence[PartitionState], brokers: Sequence[int]) -> Pla
     return plan
 
 
-def replication_plan(known: MetadataResponse, topic: str, factor: int) -> Plan:
+def replication_plan(metadata: MetadataResponse, topic: str, factor: int) -> Plan:
     """Return a plan for another replication factor of a topic.
 
     Raises:
         ReassignmentError: The topic does not exist, or there are fewer brokers than the factor.
     """
-    held = _counts(known, known.brokers)
+    held = _counts(metadata, metadata.brokers)
     plan: Plan = {}
-    for state in states_of(known, topic):
+    for state in states_of(metadata, topic):
         replicas = target_replicas(state)
         if len(replicas) == factor:
             continue
         chosen = list(replicas[:factor])
         while len(chosen) < factor:
-            chosen.append(_least(held, known.brokers, chosen, state))
+            chosen.append(_least(held, metadata.brokers, chosen, state))
             held[chosen[-1]] += 1
         plan[state.partition] = tuple(chosen)
     return plan
 
 
-def decommission_plan(known: MetadataResponse, broker: int) -> Plan:
+def decommission_plan(metadata: MetadataResponse, broker: int) -> Plan:
     """Return a plan that moves all replicas off a broker; each new replica has the same position in its list.
 
     Raises:
         ReassignmentError: A partition has a replica on every other broker.
     """
-    others = [other for other in known.brokers if other != broker]
-    held = _counts(known, others)
+    others = [other for other in metadata.brokers if other != broker]
+    held = _counts(metadata, others)
     plan: Plan = {}
-    for state in sorted(known.partitions, key=lambda state: _by_number(state.partition)):
+    for state in sorted(metadata.partitions, key=lambda state: _by_number(state.partition)):
         replicas = target_replicas(state)
         if broker not in replicas:
             continue
@@ -127,9 +127,9 @@ def _by_number(partition: str) -> tuple[str, int]:
     return topic, int(number)
 
 
-def _counts(known: MetadataResponse, brokers: Iterable[int]) -> dict[int, int]:
+def _counts(metadata: MetadataResponse, brokers: Iterable[int]) -> dict[int, int]:
     counts = dict.fromkeys(brokers, 0)
-    for state in known.partitions:
+    for state in metadata.partitions:
         for broker in target_replicas(state):
             if broker in counts:
                 counts[broker] += 1
@@ -152,11 +152,11 @@ REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throt
 class ReplicaMove(OperationBehaviour):
     """Base of all moves: subclasses provide the plan and the steps after it."""
 
-    def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
+    def plan(self, job: OperationJob, metadata: MetadataResponse) -> Plan:
         """Return the target replicas of each partition. A :class:`ReassignmentError` ends the operation."""
         raise ReassignmentError(
             "INVALID_REQUEST",
-            f"{job.operation.name} moves nothing among {len(known.brokers)} brokers",
+            f"{job.operation.name} moves nothing among {len(metadata.brokers)} brokers",
             code="moves_nothing",
         )
 
@@ -211,21 +211,21 @@ class ReplicaMove(OperationBehaviour):
         else:
             context.send(job, ListPartitionReassignmentsRequest(0, _names(job)))
 
-    def _described(self, context: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
-        if not known.brokers:
+    def _described(self, context: OperationContext, job: OperationJob, metadata: MetadataResponse) -> None:
+        if not metadata.brokers:
             context.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
             return
         if job.stage == "verify":
-            self._verified(context, job, known)
+            self._verified(context, job, metadata)
             return
         try:
-            plan = self.plan(job, known)
+            plan = self.plan(job, metadata)
         except ReassignmentError as wrong:
             context.end(job, wrong.error, str(wrong))
             return
-        changed = {name: new for name, new in plan.items() if new != target_replicas(state_of(known, name))}
+        changed = {name: new for name, new in plan.items() if new != target_replicas(state_of(metadata, name))}
         job.memo["plan"] = job.memo["wanted"] = tuple(changed.items())
-        job.memo["old"] = tuple((name, target_replicas(state_of(known, name))) for name in changed)
+        job.memo["old"] = tuple((name, target_replicas(state_of(metadata, name))) for name in changed)
         if not changed or job.cancelled:
             job.detail = "nothing to move"
             self.finish(context, job)
@@ -268,15 +268,15 @@ class ReplicaMove(OperationBehaviour):
         wanted = tuple(ReassignablePartition(name, None) for name in _names(job))
         context.send(job, AlterPartitionReassignmentsRequest(0, wanted))
 
-    def _verified(self, context: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
+    def _verified(self, context: OperationContext, job: OperationJob, metadata: MetadataResponse) -> None:
         """Compare the result with the plan.
 
         Another client may have cancelled the move; a broker with outdated metadata is queried again.
         """
-        if any(state.adding or state.removing for state in known.partitions if state.partition in _names(job)):
+        if any(state.adding or state.removing for state in metadata.partitions if state.partition in _names(job)):
             context.schedule(job, POLL_US)
             return
-        where = {state.partition: target_replicas(state) for state in known.partitions}
+        where = {state.partition: target_replicas(state) for state in metadata.partitions}
         strayed = [name for name, new in job.memo["plan"] if set(where.get(name, ())) != set(new)]
         if strayed and not job.cancelled:
             misplaced = "; ".join(f"{name} is on {joined(where.get(name, ()))}" for name in strayed)
@@ -312,7 +312,7 @@ def throttles(plan: Plan, old: Plan, rate: int) -> list[AlterConfigsResource]:
         leaders.setdefault(topic, []).extend(f"{number}:{broker}" for broker in before)
         followers.setdefault(topic, []).extend(f"{number}:{broker}" for broker in after if broker not in before)
     operation = SET if rate else DELETE
-    found = [
+    resources = [
         AlterConfigsResource(
             "broker", str(broker), tuple(AlterableConfig(key, str(rate) if rate else "", operation) for key in RATES)
         )
@@ -323,8 +323,8 @@ def throttles(plan: Plan, old: Plan, rate: int) -> list[AlterConfigsResource]:
         configs = tuple(
             AlterableConfig(key, value if rate else "", operation) for key, value in zip(REPLICAS, values, strict=True)
         )
-        found.append(AlterConfigsResource("topic", topic, configs))
-    return found
+        resources.append(AlterConfigsResource("topic", topic, configs))
+    return resources
 
 
 class Reassignment(ReplicaMove):
@@ -336,13 +336,13 @@ class Reassignment(ReplicaMove):
         if bool(job.params["brokers"]) == job.params["cancel"]:
             raise FaultError("reassign needs either brokers or cancel, found both or neither", code="choose_one")
 
-    def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
+    def plan(self, job: OperationJob, metadata: MetadataResponse) -> Plan:
         """Return the given brokers, in their order, as replicas."""
         partition, brokers = job.params["partition"], job.params["brokers"]
         if partition:
-            state_of(known, partition)
+            state_of(metadata, partition)
             return {partition: brokers}
-        return spread_plan(states_of(known, job.params["topic"]), brokers)
+        return spread_plan(states_of(metadata, job.params["topic"]), brokers)
 
     def on_response(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle a response; a cancellation is one request, once the partitions are known."""
@@ -353,14 +353,14 @@ class Reassignment(ReplicaMove):
         else:
             context.end(job, *error_and_detail(answer))
 
-    def _cancel_all(self, context: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
+    def _cancel_all(self, context: OperationContext, job: OperationJob, metadata: MetadataResponse) -> None:
         partition = job.params["partition"]
         try:
-            if not known.brokers:
+            if not metadata.brokers:
                 raise ReassignmentError(
                     "REQUEST_TIMED_OUT", "no broker returned its metadata in time", code="no_metadata"
                 )
-            names = [partition] if partition else [each.partition for each in states_of(known, job.params["topic"])]
+            names = [partition] if partition else [each.partition for each in states_of(metadata, job.params["topic"])]
         except ReassignmentError as wrong:
             context.end(job, wrong.error, str(wrong))
             return
@@ -372,6 +372,6 @@ class Reassignment(ReplicaMove):
 class ReplicationChange(ReplicaMove):
     """Change of a topic's replication factor."""
 
-    def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
+    def plan(self, job: OperationJob, metadata: MetadataResponse) -> Plan:
         """Return a plan with more or fewer replicas."""
-        return replication_plan(known, job.params["topic"], job.params["factor"])
+        return replication_plan(metadata, job.params["topic"], job.params["factor"])
