@@ -12,7 +12,7 @@ from cluster_model.protocol.events import Event
 from faults.declarations import Action
 from gateway.protocol.context import RequestHandlerGenerator, ResponseFields
 from playbooks.engine.session import Session
-from playbooks.recording.event_codec import DROP, OPEN, ExternalInput, asked
+from playbooks.recording.event_codec import DROP, OPEN, ExternalInput, request_input
 
 LATE_US: Final = 500_000
 """Maximum lag of virtual time behind wall-clock time, in microseconds; any further lag is permanent."""
@@ -146,7 +146,7 @@ class RealtimeDriver:
                 return
             broker = batch.broker if batch.broker >= 0 else running.broker
             hand_in, client = self.session.submit_request, running.client
-            tokens = tuple([hand_in(asked(broker, client, request)) for request in batch.requests])
+            tokens = tuple([hand_in(request_input(broker, client, request)) for request in batch.requests])
             if batch.waits and tokens:
                 running.tokens = tokens
                 self._flows.update(dict.fromkeys(tokens, running))
@@ -227,7 +227,7 @@ class RealtimeDriver:
         self._timer = self._loop.call_later(min(max(left, 0) / 1_000_000, LONGEST_S), self.advance)
 
 
-def _nobody(_told: Any) -> None:
+def _nobody(_result: Any) -> None:
     """Ignore the argument; default of callbacks."""
 
 

@@ -87,16 +87,16 @@ def shown(text: str) -> str:
     return f"'{printable(cut)}'"
 
 
-def nearest(found: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean 'x'?)`` for the known name most similar to ``found``, or an empty string."""
-    close = closest(found, known)
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """Return `` (did you mean 'x'?)`` for the known name most similar to ``name``, or an empty string."""
+    close = closest(name, candidates)
     return f" (did you mean {shown(close)}?)" if close else ""
 
 
-def closest(found: str, known: Iterable[str]) -> str:
-    """Return the known name most similar to ``found``, or an empty string."""
-    by_lower: dict[str, str] = {name.lower(): name for name in known}
-    close = get_close_matches(found.lower()[:SHOWN], by_lower, n=1, cutoff=0.6)
+def closest(written: str, candidates: Iterable[str]) -> str:
+    """Return the known name most similar to ``written``, or an empty string."""
+    by_lower: dict[str, str] = {name.lower(): name for name in candidates}
+    close = get_close_matches(written.lower()[:SHOWN], by_lower, n=1, cutoff=0.6)
     return by_lower[close[0]] if close else ""
 
 

@@ -137,18 +137,18 @@ def notes_of(events: Sequence[Event], *, several: bool) -> list[str]:
 
     With ``several`` partitions, each note names its own.
     """
-    found: list[tuple[str, _Acked | str]] = []
+    noted: list[tuple[str, _Acked | str]] = []
     for event in events:
         partition = getattr(event, "partition", "")
         if isinstance(event, RecordsAcked):
-            last = found[-1][1] if found and found[-1][0] == partition else None
+            last = noted[-1][1] if noted and noted[-1][0] == partition else None
             if event.log_offset < 0 or (isinstance(last, _Acked) and last.joins(event)):
                 continue
             end = event.log_offset + event.count
-            found.append((partition, _Acked(event.acks, event.broker, event.log_offset, end)))
+            noted.append((partition, _Acked(event.acks, event.broker, event.log_offset, end)))
         elif words := _note(event):
-            found.append((partition, words))
-    texts = [(partition, each.words() if isinstance(each, _Acked) else each) for partition, each in found]
+            noted.append((partition, words))
+    texts = [(partition, each.words() if isinstance(each, _Acked) else each) for partition, each in noted]
     return [f"{partition}: {text}" if several and partition else text for partition, text in texts]
 
 

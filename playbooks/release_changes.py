@@ -116,18 +116,18 @@ def direction(before: str, after: str) -> str:
 # The differences as a published document.
 
 
-def changes_json(found: ReleaseChanges) -> dict[str, Any]:
+def changes_json(changes: ReleaseChanges) -> dict[str, Any]:
     """Return the document of ``profiles --diff``, with which the one of ``upgrade`` begins: plain dicts and lists."""
     return {
-        "from": found.before,
-        "to": found.after,
-        "direction": direction(found.before, found.after),
-        "fixed": [issue_json(each) for each in found.fixed],
-        "new": [issue_json(each) for each in found.gained],
-        "kept": [issue_json(each) for each in found.kept],
-        "new_rules": [_rule_json(each) for each in found.new_rules],
-        "dropped_rules": [_rule_json(each) for each in found.dropped_rules],
-        "changed_defaults": [_default_json(each) for each in found.defaults],
+        "from": changes.before,
+        "to": changes.after,
+        "direction": direction(changes.before, changes.after),
+        "fixed": [issue_json(each) for each in changes.fixed],
+        "new": [issue_json(each) for each in changes.gained],
+        "kept": [issue_json(each) for each in changes.kept],
+        "new_rules": [_rule_json(each) for each in changes.new_rules],
+        "dropped_rules": [_rule_json(each) for each in changes.dropped_rules],
+        "changed_defaults": [_default_json(each) for each in changes.defaults],
     }
 
 

@@ -29,7 +29,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 def printable_json(text: str) -> str:
     """Return a serialised JSON document with JSON escapes for unprintable characters."""
-    return text if text.isascii() else _NOT_ASCII.sub(lambda found: _in_json(found[0]), text)
+    return text if text.isascii() else _NOT_ASCII.sub(lambda match: _in_json(match[0]), text)
 
 
 def _in_json(character: str) -> str:

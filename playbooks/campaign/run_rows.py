@@ -109,12 +109,12 @@ def crashed_row(
     run: int, seed: int, cell: Mapping[str, str], error: Exception, *, text: str = "", code: int = 0
 ) -> RunRow:
     """Return the row of a run that ended in an internal error; ``text`` describes more than the error itself."""
-    text = text or f"{type(error).__name__}: {error}{_place(error)}"
+    text = text or f"{type(error).__name__}: {error}{_source_line(error)}"
     found = RunFailure(f"{ERROR}:{type(error).__name__}", "", text)
     return RunRow(run, seed, {"cell": dict(cell)}, found=(found,), error=text, code=code)
 
 
-def _place(error: Exception) -> str:
+def _source_line(error: Exception) -> str:
     frames = extract_tb(error.__traceback__)
     if not frames:
         return ""
@@ -214,9 +214,9 @@ def groups_of(rows: Iterable[RunRow]) -> tuple[FailureGroup, ...]:
     return tuple(sorted(groups, key=lambda group: (bool(group.expected), -group.count, group.key)))
 
 
-def _group(key: str, found: list[tuple[RunRow, str, str]]) -> FailureGroup:
-    row, expected, sentence = next((each for each in found if not each[1]), found[0])
-    return FailureGroup(key, expected, len(found), row.run, sentence)
+def _group(key: str, failures: list[tuple[RunRow, str, str]]) -> FailureGroup:
+    row, expected, sentence = next((each for each in failures if not each[1]), failures[0])
+    return FailureGroup(key, expected, len(failures), row.run, sentence)
 
 
 # Totals of a campaign's runs, of a size that does not depend on the number of runs.

@@ -173,9 +173,9 @@ def _end(campaign: CampaignStore, runs: int, stops: Callable[[RunRow], bool]) ->
 COME: Final = "come.json"
 
 
-def write_result(folder: Path, come: CampaignResult) -> None:
+def write_result(folder: Path, result: CampaignResult) -> None:
     """Write the result to the campaign's directory."""
-    put_in_place(folder / COME, json.dumps(asdict(come), ensure_ascii=False) + "\n")
+    put_in_place(folder / COME, json.dumps(asdict(result), ensure_ascii=False) + "\n")
 
 
 def take_result(folder: Path) -> CampaignResult | None:
@@ -183,15 +183,15 @@ def take_result(folder: Path) -> CampaignResult | None:
     path = folder / COME
     if not path.is_file():
         return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     path.unlink()
-    totals, seen = found["totals"], found["coverage"]
+    totals, seen = document["totals"], document["coverage"]
     broken = tuple([RunCrash(**each) for each in totals["broken"]])
     return CampaignResult(
         Totals(**{**totals, "broken": broken}),
-        tuple([FailureGroup(**each) for each in found["groups"]]),
+        tuple([FailureGroup(**each) for each in document["groups"]]),
         Coverage(tuple(seen["faults"]), tuple(seen["states"]), seen["met"]),
-        found["interrupted"],
-        found["stopped"],
-        found["lost"],
+        document["interrupted"],
+        document["stopped"],
+        document["lost"],
     )

@@ -156,12 +156,12 @@ def open_campaign(path: Path, work: CampaignWorkload, name: str, *, rows: bool =
 def read_head(path: SessionPath) -> dict[str, Any]:
     """Return the contents of ``campaign.json``. Raises CampaignError if there is none."""
     try:
-        found = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))
+        head = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        found = None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        head = None
+    if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise CampaignError(f"{path / CAMPAIGN}: found no campaign file", code="no_campaign")
-    return found
+    return head
 
 
 def kept_in(path: Path) -> dict[int, SavedRun]:
@@ -178,20 +178,20 @@ def _kept(path: Path, before: dict[str, Any]) -> dict[int, SavedRun]:
 
 def _same(path: Path, head: dict[str, Any]) -> dict[str, Any]:
     try:
-        found = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))
+        existing = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))
     except ValueError:
         raise CampaignError(f"{path / CAMPAIGN}: found a file of another kind", code="no_campaign") from None
-    if not isinstance(found, dict):
+    if not isinstance(existing, dict):
         raise CampaignError(f"{path / CAMPAIGN}: found a file of another kind", code="no_campaign")
-    found.setdefault("kind", STORM)
+    existing.setdefault("kind", STORM)
     for name, value in head.items():
-        if name != "path" and found.get(name) != value:
-            shown = "" if name == "text" else f" ({found.get(name)!r}, not {value!r})"
+        if name != "path" and existing.get(name) != value:
+            shown = "" if name == "text" else f" ({existing.get(name)!r}, not {value!r})"
             what = f"a campaign with another {name.replace('_', ' ')}{shown}"
             raise CampaignError(
                 f"{path}: found {what}, expected the same; or use another --out", code=f"another_{name}"
             )
-    return found
+    return existing
 
 
 def rows_kept(path: Path) -> dict[int, RunRow]:

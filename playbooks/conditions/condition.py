@@ -377,7 +377,7 @@ class Compiler:
 
     @staticmethod
     def _query(function: Function, parts: list[TypedExpression], column: int) -> TypedExpression:
-        name, whole = function.name, function.result.name == "list"
+        name, is_list = function.name, function.result.name == "list"
         if all(part.constant is not None for part in parts):
             ask: Run = operator.methodcaller(name, *[part.constant for part in parts])
         else:
@@ -386,7 +386,7 @@ class Compiler:
             def ask(query: Any) -> Any:
                 return getattr(query, name)(*[run(query) for run in runs])
 
-        return TypedExpression(function.result, (lambda query: _as_list(ask(query))) if whole else ask, column)
+        return TypedExpression(function.result, (lambda query: _as_list(ask(query))) if is_list else ask, column)
 
 
 def _constant(kind: Type, value: int | str, column: int) -> TypedExpression:

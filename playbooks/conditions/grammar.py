@@ -64,13 +64,13 @@ def list_of(element: Type) -> Type:
 
 def joined(types: list[Type]) -> Type:
     """Return the common type of all ``types``, or ``anything``."""
-    known = [kind for kind in types if kind != ANYTHING]
-    if not known:
+    typed = [kind for kind in types if kind != ANYTHING]
+    if not typed:
         return ANYTHING
-    first = known[0]
-    if all(kind.name == "list" for kind in known):
-        return list_of(joined([kind.element or ANYTHING for kind in known]))
-    return first if len(known) == len(types) and all(kind == first for kind in known) else ANYTHING
+    first = typed[0]
+    if all(kind.name == "list" for kind in typed):
+        return list_of(joined([kind.element or ANYTHING for kind in typed]))
+    return first if len(typed) == len(types) and all(kind == first for kind in typed) else ANYTHING
 
 
 def comparable(one: Type, other: Type) -> bool:

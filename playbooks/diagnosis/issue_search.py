@@ -134,17 +134,17 @@ NOTHING_TRIED: Final = IssueSearch({})
 """Search of a session without failures."""
 
 
-def issue_words(found: CausingIssue) -> list[tuple[str, str]]:
+def issue_words(causing: CausingIssue) -> list[tuple[str, str]]:
     """Return a cause as a few lines, each with its label; a label may be empty."""
-    issue = found.issue
-    seeds = f", in {found.seeds_gone} of {found.seeds} seeds" if found.seeds > 1 else ""
+    issue = causing.issue
+    seeds = f", in {causing.seeds_gone} of {causing.seeds} seeds" if causing.seeds > 1 else ""
     lines = [
         ("known issue", f"caused by {issue.number}: {issue.title}; {_fixed_words(issue)}"),
-        ("", f"proof: it does not occur with {' '.join(found.settings)}{seeds}"),
+        ("", f"proof: it does not occur with {' '.join(causing.settings)}{seeds}"),
     ]
-    if found.upgrade:
-        outcome = "it does not occur there" if found.upgrade_removes else "it occurs there, too"
-        lines.append(("", f"upgrade to {found.upgrade}: {outcome}"))
+    if causing.upgrade:
+        outcome = "it does not occur there" if causing.upgrade_removes else "it occurs there, too"
+        lines.append(("", f"upgrade to {causing.upgrade}: {outcome}"))
     lines += [("", f"workaround: {issue.workaround}"), ("", f"playbook: {issue.playbook}")]
     return lines
 
@@ -197,7 +197,7 @@ def search_issues(
     wanted, left_out = _selected(playbook, failures)
     cases = _Runs(playbook, run, until_us)
     outcomes = cases.results([(_switched(issue), seed) for issue in wanted])
-    found = {
+    causes_by_failure = {
         failure.key: tuple(
             issue
             for issue, result in zip(wanted, outcomes, strict=True)
@@ -205,7 +205,7 @@ def search_issues(
         )
         for failure in failures
     }
-    counted = _counted(cases, found, failures, [seed + number for number in range(1, seeds)])
+    counted = _counted(cases, causes_by_failure, failures, [seed + number for number in range(1, seeds)])
     confirmed = {key: tuple(cause for cause in causes if cause.is_confirmed) for key, causes in counted.items()}
     doubtful = tuple((key, cause) for key, causes in counted.items() for cause in causes if not cause.is_confirmed)
     tried = tuple(issue for issue, result in zip(wanted, outcomes, strict=True) if result is not None)
@@ -323,10 +323,13 @@ class _Runs:
 
 
 def _counted(
-    cases: _Runs, found: Mapping[str, tuple[KnownIssue, ...]], failures: Sequence[Failure], seeds: Sequence[int]
+    cases: _Runs,
+    causes_by_failure: Mapping[str, tuple[KnownIssue, ...]],
+    failures: Sequence[Failure],
+    seeds: Sequence[int],
 ) -> dict[str, tuple[CausingIssue, ...]]:
     """Return the issues with the number of seeds in which the failure occurs, and in which it is gone without them."""
-    issues = tuple(dict.fromkeys(issue for causes in found.values() for issue in causes))
+    issues = tuple(dict.fromkeys(issue for causes in causes_by_failure.values() for issue in causes))
     if not issues:
         return {failure.key: () for failure in failures}
     with_bug = cases.results([((), seed) for seed in seeds])
@@ -334,7 +337,7 @@ def _counted(
     counted: dict[str, tuple[CausingIssue, ...]] = {}
     for failure in failures:
         causes = []
-        for issue in found[failure.key]:
+        for issue in causes_by_failure[failure.key]:
             verdicts = [
                 is_gone(failure, before, after)
                 for before, after in zip(with_bug, without[issue], strict=True)

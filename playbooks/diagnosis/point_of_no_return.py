@@ -87,9 +87,9 @@ class PointOfNoReturn:
         """Time from the first warning to the point of no return; -1 without a warning."""
         return self.at_us - self.sign_us if 0 <= self.sign_us <= self.at_us else -1
 
-    def step(self, place: int) -> str:
+    def step(self, position: int) -> str:
         """Manual: the name of the step at a position from 1, ``step 26``; ``the end`` after the last."""
-        return self.steps[place - 1] if 0 < place <= len(self.steps) else "the end" if place > 0 else ""
+        return self.steps[position - 1] if 0 < position <= len(self.steps) else "the end" if position > 0 else ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the published document."""
@@ -131,12 +131,12 @@ class LossHistory:
 def first_acknowledged(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[EvidenceRecord, int]:
     """Return the record of a finding that was acknowledged first, and when; -1 if no acknowledgement is known."""
     best: tuple[EvidenceRecord, int] = (wanted_of(finding.blocks[0]), -1)
-    for place in finding.blocks:
+    for block in finding.blocks:
         for event in acked:
-            covered = event.sequence <= place.sequence < event.sequence + event.count
-            if (event.client, event.partition) == (place.client, place.partition) and covered:
+            covered = event.sequence <= block.sequence < event.sequence + event.count
+            if (event.client, event.partition) == (block.client, block.partition) and covered:
                 if best[1] < 0 or event.at_us < best[1]:
-                    best = wanted_of(place), event.at_us
+                    best = wanted_of(block), event.at_us
                 break
     return best
 
@@ -287,9 +287,9 @@ class PointOfNoReturnSearch:
                 return behind
         return before
 
-    def _named(self, place: Callable[[], Session], low: int, kept: tuple[RescueAction, ...]) -> PointOfNoReturn:
+    def _named(self, replay: Callable[[], Session], low: int, kept: tuple[RescueAction, ...]) -> PointOfNoReturn:
         """Return the answer for the next event at a point."""
-        session = place()
+        session = replay()
         session.advance(FOREVER, 1)
         came_us = session.cluster.now_us
         chosen = most_informative(session.drain(), self.wanted.partition)
@@ -370,12 +370,12 @@ def _answer(
     playbook: Playbook,
     seed: int,
     wanted: EvidenceRecord,
-    place: tuple[int, int],
+    position: tuple[int, int],
     saved: dict[int, tuple[RescueAction, ...]],
     last: tuple[tuple[RescueAction, int], ...],
     signs: Sequence[tuple[int, Event]],
 ) -> PointOfNoReturn:
-    latest, acked_step = place
+    latest, acked_step = position
     before = [(step, event) for step, event in signs if step <= latest + 1]
     sign, words = (before[0][0], event_sentence(before[0][1])) if before else (-1, "")
     event, text = _step(playbook, seed, latest, wanted.partition)

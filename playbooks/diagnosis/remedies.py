@@ -103,14 +103,14 @@ def changes(playbook: Playbook, kind: str) -> tuple[SettingChange, ...]:
 
 def pairs(singles: Sequence[SettingChange]) -> tuple[SettingChange, ...]:
     """Combine two changes of different settings; versions, which are many, are only tried alone."""
-    found = [each for each in singles if not _sets_version(each)]
+    candidates = [each for each in singles if not _sets_version(each)]
     return tuple(
         SettingChange(
             f"{one.name} with {other.name}",
             (*one.settings, *other.settings),
             ", ".join(filter(None, (one.note, other.note))),
         )
-        for one, other in combinations(found, 2)
+        for one, other in combinations(candidates, 2)
         if not {path for path, _value in one.settings} & {path for path, _value in other.settings}
     )
 
@@ -165,25 +165,25 @@ def _axis(playbook: Playbook, root: YamlMapping, name: str, value: str) -> Itera
     yield SettingChange(f"{name}={value}", tuple((path, value) for path in paths))
 
 
-def _is_so(found: str, value: str) -> bool:
+def _is_so(current: str, value: str) -> bool:
     """Return whether a value is set already, or a higher one."""
-    if value.isdecimal() and found.isdecimal():
-        return int(found) >= int(value) if value != "1" else found == value
-    return found.lower() in (value, "-1" if value == "all" else value)
+    if value.isdecimal() and current.isdecimal():
+        return int(current) >= int(value) if value != "1" else current == value
+    return current.lower() in (value, "-1" if value == "all" else value)
 
 
 def _acks_by_hand(root: YamlMapping) -> Iterator[SettingChange]:
     """Yield the change of acks in the manual steps that write."""
     steps = root.get("steps")
-    found: list[tuple[str, str]] = []
+    changes: list[tuple[str, str]] = []
     for number, item in enumerate(steps.items if isinstance(steps, YamlSequence) else (), 1):
         for verb in WRITING:
             written = item.get(verb) if isinstance(item, YamlMapping) else None
             acks = written.get("acks") if isinstance(written, YamlMapping) else None
             if isinstance(written, YamlMapping) and not (isinstance(acks, Scalar) and acks.text == "all"):
-                found.append((f"steps.{number}.{verb}.acks", "all"))
-    if found:
-        yield SettingChange("acks=all in every step that writes", tuple(found))
+                changes.append((f"steps.{number}.{verb}.acks", "all"))
+    if changes:
+        yield SettingChange("acks=all in every step that writes", tuple(changes))
 
 
 def _replication(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
@@ -396,11 +396,11 @@ def _recovered(
     return outcome.result, RunEnd(settled_us=until_us)
 
 
-def _fewer_versions(found: list[Remedy]) -> list[Remedy]:
+def _fewer_versions(remedies: list[Remedy]) -> list[Remedy]:
     """Of the versions keep only the first that saves and the newest: those in between add nothing."""
-    versions = [each for each in found if _sets_version(each.change)]
+    versions = [each for each in remedies if _sets_version(each.change)]
     kept = [each for each in versions if each.verdict == "saves"][:1] + versions[-1:]
-    return [each for each in found if not _sets_version(each.change) or each in kept]
+    return [each for each in remedies if not _sets_version(each.change) or each in kept]
 
 
 def price(remedy: Remedy) -> tuple[int, ...]:
@@ -620,14 +620,14 @@ def keeps(
         session.advance(start + after_us)
         with suppress(FaultError):
             session.act(action)
-    fate = _run(session, wanted, start + HOLD_US)
-    if fate is None:
+    survives = _run(session, wanted, start + HOLD_US)
+    if survives is None:
         session.cluster.stop_producers()
         session.board.heal("all")
-        fate = _run(session, wanted, session.cluster.now_us + max(QUIET_US, session.playbook.settle_us))
-    if fate is None:
-        fate = is_kept(session.cluster.cluster_state, wanted)
-    return fate and not loses(
+        survives = _run(session, wanted, session.cluster.now_us + max(QUIET_US, session.playbook.settle_us))
+    if survives is None:
+        survives = is_kept(session.cluster.cluster_state, wanted)
+    return survives and not loses(
         session.cluster.cluster_state, session.cluster.checker.ledger, wanted.partition, already_lost
     )
 

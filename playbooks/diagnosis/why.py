@@ -39,21 +39,21 @@ from playbooks.version import VERSION
 # The answer of ``why`` as text: the point of no return, and what a change leaves and costs.
 
 
-def no_return_words(found: PointOfNoReturn) -> list[tuple[str, str]]:
+def no_return_words(no_return: PointOfNoReturn) -> list[tuple[str, str]]:
     """Return the point of no return as a few lines, each with its label; the last label may be empty."""
-    lines = [("point of no return", _point(found))]
-    if found.actions:
-        still = "would still keep the record" if found.kind == "open" else "would have kept the record"
-        lines.append(("last chance", f"{alternatives(each.words for each in found.actions)} {still}"))
-    if found.kind == "event" and found.sign:
-        lines.append(("warning", _sign(found)))
-    if found.clean is not None:
+    lines = [("point of no return", _point(no_return))]
+    if no_return.actions:
+        still = "would still keep the record" if no_return.kind == "open" else "would have kept the record"
+        lines.append(("last chance", f"{alternatives(each.words for each in no_return.actions)} {still}"))
+    if no_return.kind == "event" and no_return.sign:
+        lines.append(("warning", _sign(no_return)))
+    if no_return.clean is not None:
         kept = (
-            f"; last chance: {alternatives(each.words for each in found.clean.actions)} would have kept the record"
-            if found.clean.actions
+            f"; last chance: {alternatives(each.words for each in no_return.clean.actions)} would have kept the record"
+            if no_return.clean.actions
             else ""
         )
-        lines.append(("", f"point of no return without an unclean election: {_point(found.clean)}{kept}"))
+        lines.append(("", f"point of no return without an unclean election: {_point(no_return.clean)}{kept}"))
     return lines
 
 
@@ -76,22 +76,22 @@ def remedy_words(remedy: Remedy) -> str:
     return f"{remedy.change.name}{note}: {', '.join(parts)}"
 
 
-def _point(found: PointOfNoReturn) -> str:
-    if found.kind == "unplaced":
+def _point(no_return: PointOfNoReturn) -> str:
+    if no_return.kind == "unplaced":
         return "at the acknowledgement itself: no broker had the records then or ever received them"
-    if found.kind == "acknowledgement":
-        when = found.step(found.at_us) if found.manual else time_in_seconds(found.at_us)
+    if no_return.kind == "acknowledgement":
+        when = no_return.step(no_return.at_us) if no_return.manual else time_in_seconds(no_return.at_us)
         return f"at the acknowledgement itself ({when}): no action could have kept the record from then on"
-    if found.kind == "open":
+    if no_return.kind == "open":
         return "not reached: at the end of the session the record could still be kept"
-    return found.words if found.manual else f"{time_in_seconds(found.at_us)}, {found.words}"
+    return no_return.words if no_return.manual else f"{time_in_seconds(no_return.at_us)}, {no_return.words}"
 
 
-def _sign(found: PointOfNoReturn) -> str:
-    if found.manual:
-        left = found.at_us - found.sign_us
-        return f"{found.step(found.sign_us)} ({found.sign}), {counted(left, 'step')} before"
-    return f"{time_in_seconds(found.sign_us)} ({found.sign}), {short_seconds(found.time_left_us)} before"
+def _sign(no_return: PointOfNoReturn) -> str:
+    if no_return.manual:
+        left = no_return.at_us - no_return.sign_us
+        return f"{no_return.step(no_return.sign_us)} ({no_return.sign}), {counted(left, 'step')} before"
+    return f"{time_in_seconds(no_return.sign_us)} ({no_return.sign}), {short_seconds(no_return.time_left_us)} before"
 
 
 def _span(us: int) -> str:
@@ -226,9 +226,9 @@ class FindingDiagnosis:
         }
 
 
-def _no_return_json(found: PointOfNoReturn) -> dict[str, Any]:
-    lines = [f"{label}: {words}" if label else words for label, words in no_return_words(found)[1:]]
-    return {**found.to_json(), "text": [no_return_words(found)[0][1], *lines]}
+def _no_return_json(no_return: PointOfNoReturn) -> dict[str, Any]:
+    lines = [f"{label}: {words}" if label else words for label, words in no_return_words(no_return)[1:]]
+    return {**no_return.to_json(), "text": [no_return_words(no_return)[0][1], *lines]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,7 @@ def explain(
     if number > len(findings):
         allowed = f"expected a number from 1 to {len(findings)}" if findings else "the session has no findings"
         raise WhyError(f"found finding {number}, {allowed}")
-    chosen = [(place, each) for place, each in enumerate(findings, 1) if number in (0, place)]
+    chosen = [(position, each) for position, each in enumerate(findings, 1) if number in (0, position)]
     wanted = {_key(each) for _place, each in chosen}
     failures = [
         each for each in failures_to_explain(result) if each.key in wanted or (not number and each.kind != FINDING)
@@ -307,16 +307,16 @@ def explain(
     search = _search(case, result, failures, workers, seeds, on_progress)
     remedies: dict[str, tuple[Remedy, ...]] = {}
     explained: list[FindingDiagnosis] = []
-    first_lost = [place for place, finding in enumerate(findings, 1) if finding.kind == LOST][:EXPLAINED]
-    for place, finding in chosen:
+    first_lost = [position for position, finding in enumerate(findings, 1) if finding.kind == LOST][:EXPLAINED]
+    for position, finding in chosen:
         no_return = None
-        if finding.kind == LOST and (number or place in first_lost):
-            report_search = partial(_report_search, on_progress, place)
+        if finding.kind == LOST and (number or position in first_lost):
+            report_search = partial(_report_search, on_progress, position)
             no_return = _no_return(case, finding, findings, report_search)
         if finding.kind not in remedies:
             remedies[finding.kind] = _remedies(case, result, finding.kind, workers, seeds, on_progress)
         issues = search.causes.get(_key(finding), ())
-        explained.append(FindingDiagnosis(place, finding, no_return, remedies[finding.kind], issues))
+        explained.append(FindingDiagnosis(position, finding, no_return, remedies[finding.kind], issues))
     others = [FailureDiagnosis(each, search.causes.get(each.key, ())) for each in failures if each.kind != FINDING]
     return LossExplanation(result, tuple(explained), case.playbook.spec.manual, tuple(others), search)
 

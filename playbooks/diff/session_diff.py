@@ -121,14 +121,14 @@ class DiffSide:
         """
         head, text = line
         try:
-            found = json.loads(text)
-            json.dumps(found, ensure_ascii=False).encode()
+            document = json.loads(text)
+            json.dumps(document, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             raise SessionError(
                 f"{self.path / session_files.EVENTS}:{head.seq + 1}: not an event: it is not valid JSON",
                 code="not_an_event",
             ) from None
-        return dict(found)
+        return dict(document)
 
 
 def open_side(path: Path) -> DiffSide:
@@ -142,8 +142,8 @@ def open_side(path: Path) -> DiffSide:
         raise SessionError(str(why), code=why.code)
     try:
         start, manifest = session_files.read_start(path), session_files.read_manifest(path)
-        whole = manifest is not None and not manifest.recovered
-        result = session_files.read_result(path, manifest) if whole and manifest is not None else None
+        is_complete = manifest is not None and not manifest.recovered
+        result = session_files.read_result(path, manifest) if is_complete and manifest is not None else None
         fragments = session_files.read_fragments(path)
     except session_files.LayoutError as error:
         raise SessionError(str(error), code=error.code) from None
@@ -157,7 +157,7 @@ def open_side(path: Path) -> DiffSide:
     except UnicodeDecodeError:
         raise SessionError(f"{path / session_files.PLAYBOOK} is not text in UTF-8", code="not_utf8") from None
     notes: list[str] = []
-    if whole and manifest is not None:
+    if is_complete and manifest is not None:
         last_us = manifest.virtual_us
     else:
         how = "not sealed" if manifest is None else "recovered"
@@ -450,9 +450,9 @@ def _checked(totals: SessionTotals) -> Rows:
     return _judged((text, ok, detail) for text, (ok, detail) in totals.checked.items())
 
 
-def _judged(found: Iterable[tuple[str, bool, str]]) -> Rows:
+def _judged(expectations: Iterable[tuple[str, bool, str]]) -> Rows:
     """Return expectations with their results; a difference in the time at which one held counts too."""
-    return _plain({text: f"{'ok' if ok else 'FAILED'}: {detail}".rstrip(": ") for text, ok, detail in found})
+    return _plain({text: f"{'ok' if ok else 'FAILED'}: {detail}".rstrip(": ") for text, ok, detail in expectations})
 
 
 def turned(rows: Iterable[DiffRow]) -> list[DiffRow]:
@@ -480,14 +480,14 @@ def _unavailable(result: Any) -> Rows:
 
 
 def _lines(unavailable: Mapping[str, Any]) -> Rows:
-    found: Rows = {}
+    rows: Rows = {}
     for client, its in unavailable.get("clients", {}).items():
-        found |= {f"{client} acks={its.get('acks')}{what}": value for what, value in _outage(its).items()}
+        rows |= {f"{client} acks={its.get('acks')}{what}": value for what, value in _outage(its).items()}
         for partition, spans in its.get("partitions", {}).items():
-            found |= {f"{client} {partition}{what}": value for what, value in _outage(spans).items()}
+            rows |= {f"{client} {partition}{what}": value for what, value in _outage(spans).items()}
     for partition, spans in unavailable.get("partitions", {}).items():
-        found |= {f"{partition}{what}": value for what, value in _outage(spans).items()}
-    return found
+        rows |= {f"{partition}{what}": value for what, value in _outage(spans).items()}
+    return rows
 
 
 def _outage(sums: Mapping[str, Any]) -> Rows:
@@ -506,18 +506,18 @@ def _elections(totals: SessionTotals) -> Rows:
 
 def _clients(result: Any) -> Rows:
     clients = result.get("clients", {})
-    found: Rows = {}
+    rows: Rows = {}
     for kind in ("producers", "groups"):
         for name, books in clients.get(kind, {}).items():
-            found |= _client(name, books)
+            rows |= _client(name, books)
             for member, its in books.get("members", {}).items():
-                found |= _client(member, its)
-    return found
+                rows |= _client(member, its)
+    return rows
 
 
-def _client(name: str, books: Mapping[str, Any]) -> Rows:
+def _client(name: str, statistics: Mapping[str, Any]) -> Rows:
     rows: Rows = {}
-    for key, value in books.items():
+    for key, value in statistics.items():
         unit = "us" if key.endswith("_us") else ""
         what = f"{name} {key.removesuffix('_us').replace('_', ' ')}"
         if not isinstance(value, dict):
@@ -532,21 +532,21 @@ def _losses(totals: SessionTotals) -> Rows:
 
 
 def _partitions(result: Any) -> Rows:
-    found: Rows = {}
+    rows: Rows = {}
     for name, each in result.get("partitions", {}).items():
         values = {key: each.get(key) for key in ("leader", "epoch", "isr", "hw", "log_start")}
-        found |= {f"{name} {key.replace('_', ' ')}": (value, "") for key, value in values.items()}
-        found |= {f"{name} LEO of {broker}": (its.get("leo"), "") for broker, its in each.get("replicas", {}).items()}
-    return found
+        rows |= {f"{name} {key.replace('_', ' ')}": (value, "") for key, value in values.items()}
+        rows |= {f"{name} LEO of {broker}": (its.get("leo"), "") for broker, its in each.get("replicas", {}).items()}
+    return rows
 
 
 def _decided(totals: SessionTotals) -> Rows:
-    found: Rows = {}
+    rows: Rows = {}
     for name, each in sorted(totals.partitions.items()):
         if not _internal(name):
             values = {"leader": each.leader, "epoch": each.epoch, "isr": list(each.isr), "hw": each.hw}
-            found |= {f"{name} {key}": (value, "") for key, value in values.items()}
-    return found
+            rows |= {f"{name} {key}": (value, "") for key, value in values.items()}
+    return rows
 
 
 def _internal(partition: str) -> bool:
@@ -627,14 +627,14 @@ class _Narration:
     def __init__(self, side: DiffSide, totals: SessionTotals, progress: Any) -> None:
         self.lines: list[tuple[Line, tuple[Line, ...]]] = []
         self._side = side
-        self._tally = totals
+        self._totals = totals
         self._progress = progress
 
     def cluster(self) -> Iterator[Line]:
         """Yield the events of the cluster."""
         before: deque[Line] = deque(maxlen=BEFORE)
         for line in self._side.lines(self._progress):
-            self._tally.take(line[0])
+            self._totals.take(line[0])
             if line[0].kind in PLAYBOOK_KINDS:
                 self.lines.append((line, tuple(before)))
             else:
@@ -650,26 +650,26 @@ def walk(
     Raises:
         SessionError: one of them is damaged.
     """
-    found = LogComparison()
+    comparison = LogComparison()
     one, other = _Narration(left, tallies[0], progress), _Narration(right, tallies[1], lambda size: None)
     before: deque[Line] = deque(maxlen=BEFORE)
     pair = _Pair(left, right)
-    for mine, its in zip_longest(one.cluster(), other.cluster()):
-        if found.cluster is not None or _cut(left, mine) or _cut(right, its):
+    for left_event, its in zip_longest(one.cluster(), other.cluster()):
+        if comparison.cluster is not None or _cut(left, left_event) or _cut(right, its):
             continue
-        if pair.same(mine, its):
-            found.same += 1
-            before.append(mine)
+        if pair.same(left_event, its):
+            comparison.same += 1
+            before.append(left_event)
         else:
-            found.cluster = pair.parting(mine, its, before)
+            comparison.cluster = pair.parting(left_event, its, before)
     for mine_told, its_told in zip_longest(one.lines, other.lines):
-        mine, its = mine_told and mine_told[0], its_told and its_told[0]
-        if _cut(left, mine) or _cut(right, its):
+        left_event, its = mine_told and mine_told[0], its_told and its_told[0]
+        if _cut(left, left_event) or _cut(right, its):
             break
-        if not pair.same(mine, its):
-            found.playbook_events = pair.parting(mine, its, mine_told[1] if mine_told else ())
+        if not pair.same(left_event, its):
+            comparison.playbook_events = pair.parting(left_event, its, mine_told[1] if mine_told else ())
             break
-    return found
+    return comparison
 
 
 def _cut(side: DiffSide, line: Line | None) -> bool:
@@ -787,21 +787,21 @@ def compare(left: Path, right: Path, progress: Callable[[int, int], None] = lamb
     Raises:
         SessionError: one of them cannot be read, or is damaged.
     """
-    mine, its = open_side(left), open_side(right)
-    cut_us = min((max(0, side.last_us) for side in (mine, its) if side.torn), default=-1)
-    tallies = SessionTotals.before(cut_us, mine.start), SessionTotals.before(cut_us, its.start)
-    found = walk(mine, its, tallies, lambda size: progress(size, mine.size))
-    for side, tally in zip((mine, its), tallies, strict=True):
+    left_event, its = open_side(left), open_side(right)
+    cut_us = min((max(0, side.last_us) for side in (left_event, its) if side.torn), default=-1)
+    tallies = SessionTotals.before(cut_us, left_event.start), SessionTotals.before(cut_us, its.start)
+    comparison = walk(left_event, its, tallies, lambda size: progress(size, left_event.size))
+    for side, tally in zip((left_event, its), tallies, strict=True):
         tally.close(cut_us if cut_us >= 0 else side.last_us)
     return SessionDiff(
-        left=mine,
+        left=left_event,
         right=its,
-        notes=tuple(_notes(mine, its, cut_us)),
+        notes=tuple(_notes(left_event, its, cut_us)),
         cut_us=cut_us,
-        identity=identity(mine, its),
-        playbook=tuple(_texts(mine, its)),
-        walk=found,
-        sections=tuple(outcome(mine, its, tallies)),
+        identity=identity(left_event, its),
+        playbook=tuple(_texts(left_event, its)),
+        walk=comparison,
+        sections=tuple(outcome(left_event, its, tallies)),
     )
 
 

@@ -271,27 +271,27 @@ def dry_run(
     """
     cluster = Cluster.build(playbook.spec, seed, compile_pattern=compile_re2_pattern)
     session = Session(playbook, cluster, fault_injector_for(playbook, cluster), None, until_us)
-    found = DryRunTimeline(playbook, on_progress)
+    timeline = DryRunTimeline(playbook, on_progress)
 
     def before(action: Action) -> None:
         step = session.next_step
         if step is not None:
-            found.expect(predict_impact(session.board, step, action))
+            timeline.expect(predict_impact(session.board, step, action))
 
     session.board.on_inject = before
     session.begin()
     while session.advance(session.cluster.now_us + SLICE_US):
-        found.take(session.drain())
+        timeline.take(session.drain())
         progress(session)
-    found.take(session.drain())
+    timeline.take(session.drain())
     left = playbook.steps[session.steps_taken :]
     result = session.finish()
-    found.close(session.drain(), result.virtual_us, until_us, left)
+    timeline.close(session.drain(), result.virtual_us, until_us, left)
     return DryRun(
         playbook.name,
         seed,
         session.cluster.profile.name,
-        tuple(found.entries),
+        tuple(timeline.entries),
         tuple(UnreachedStep(each.index + 1, step_text(each), step_name(each)) for each in left),
         result.reason,
         result.verdict,

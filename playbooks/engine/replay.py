@@ -375,13 +375,13 @@ class ReplayComparison:
 
     def _compare_lines(self, lines: list[bytes]) -> None:
         """Find the first differing line; none if an incomplete recording ends before."""
-        for place, line in enumerate(lines):
+        for index, line in enumerate(lines):
             if self.done:
                 return
             end = self._recorded.events.find(b"\n", self._at) + 1
             recorded = self._recorded.events[self._at : end] if end else b""
             if recorded != line:
-                following = lines[place + 1].decode() if place + 1 < len(lines) else ""
+                following = lines[index + 1].decode() if index + 1 < len(lines) else ""
                 raise self._difference(recorded.decode() or "nothing: the session has ended", line.decode(), following)
             self._at = end
             self.compared += 1
@@ -460,14 +460,14 @@ def recover(
 def _cut(disk: FileSystem, log: Path, side: Path) -> int:
     """Move an incomplete line at the end of a log to a file of its own; return its bytes."""
     data = log.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole == len(data):
+    complete = data.rfind(b"\n") + 1
+    if complete == len(data):
         return 0
-    write_whole(disk, side, data[whole:])
+    write_whole(disk, side, data[complete:])
     fd = disk.open(log)
     try:
-        disk.truncate(fd, whole)
+        disk.truncate(fd, complete)
         disk.sync_data(fd)
     finally:
         disk.close(fd)
-    return len(data) - whole
+    return len(data) - complete

@@ -533,9 +533,9 @@ class Session:
         parts = (self.board, self._judging, self._findings, self._script)
         return self.cluster.save(), (plain, *[part.save() for part in parts])
 
-    def load(self, keyframe: Snapshot, rest: tuple[Any, ...]) -> None:
+    def load(self, keyframe: Snapshot, saved: tuple[Any, ...]) -> None:
         """Restore the state of :meth:`save`; no events are left to drain then."""
-        plain, board, judging, findings, script = rest
+        plain, board, judging, findings, script = saved
         self.cluster.load(keyframe)
         for name, value in zip(_PLAIN, plain, strict=True):
             setattr(self, name, value)

@@ -54,16 +54,16 @@ def check_state(
     """
     if not step.then:
         return None
-    wrong = [
-        f"{f'{partition} ' if several else ''}{_who(who)}: {field} is {_shown(found)}, expected {_shown(wanted)}"
+    mismatches = [
+        f"{f'{partition} ' if several else ''}{_node_text(who)}: {field} is {_shown(actual)}, expected {_shown(wanted)}"
         for partition, states in step.then.items()
         for who, fields in states.items()
         for field, wanted in fields.items()
-        if (found := plain(state_of(partition).get(who, {}).get(field))) != plain(wanted)
+        if (actual := plain(state_of(partition).get(who, {}).get(field))) != plain(wanted)
     ]
-    detail = "; ".join(wrong) if wrong else "as expected"
+    detail = "; ".join(mismatches) if mismatches else "as expected"
     return ExpectationResult(
-        f"state after {step_name(step)}, {step_text(step)}", not wrong, now_us, detail, by_step=True
+        f"state after {step_name(step)}, {step_text(step)}", not mismatches, now_us, detail, by_step=True
     )
 
 
@@ -76,19 +76,19 @@ def unreached(step: Step, why: str, now_us: int) -> ExpectationResult:
 def show_rows(state: State) -> list[tuple[str, ...]]:
     """Return the rows of ``show``: broker, role, LEO, HW, epochs, ISR and log (a record is ``epoch:name``)."""
     rows: list[tuple[str, ...]] = []
-    for who, fields in state.items():
+    for holder, fields in state.items():
         isr = _joined(fields.get("isr", []))
-        if who == "controller":
-            rows.append((who, f"leader {fields['leader']}, epoch {fields['epoch']}", "", "", "", isr, ""))
+        if holder == "controller":
+            rows.append((holder, f"leader {fields['leader']}, epoch {fields['epoch']}", "", "", "", isr, ""))
             continue
-        if who == "consumer":
+        if holder == "consumer":
             read = " ".join(f"{epoch}:{record}" for epoch, record in fields["read"])
-            rows.append((who, f"at {fields['position']}", "", "", "", "", read))
+            rows.append((holder, f"at {fields['position']}", "", "", "", "", read))
             continue
         role = fields.get("role", "") if fields.get("up", True) else "down"
         epochs = " ".join(f"{epoch}@{start}" for epoch, start in fields["epochs"])
         log = " ".join(f"{epoch}:{record}" for epoch, record in fields["log"])
-        rows.append((who, role, str(fields["leo"]), str(fields["hw"]), epochs, isr, log))
+        rows.append((holder, role, str(fields["leo"]), str(fields["hw"]), epochs, isr, log))
     return rows
 
 
@@ -96,7 +96,7 @@ def _joined(ids: Any) -> str:
     return ",".join(map(str, ids))
 
 
-def _who(key: str) -> str:
+def _node_text(key: str) -> str:
     return f"broker {key}" if key.isdigit() else key
 
 
@@ -174,13 +174,13 @@ class ExpectedResponses:
 
     def judge(self, ended: Iterable[OperationResult], now_us: int) -> list[ExpectationResult]:
         """Return the verdicts on the responses that arrived."""
-        found = []
+        results = []
         for number, error, detail in ended:
             index = self._waiting.pop(number, -1)
             checked = check_response(self._steps[index], error, now_us, detail) if index >= 0 else None
             if checked is not None:
-                found.append(checked)
-        return found
+                results.append(checked)
+        return results
 
     def close(self, board: FaultInjector, now_us: int) -> tuple[list[ExpectationResult], list[ExpectationResult]]:
         """End the session: return the verdicts on accepted operations, and on those without a response."""

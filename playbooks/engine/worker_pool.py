@@ -242,17 +242,17 @@ def run_all(
     count = workers or cores()
     if kept is None:
         count = min(count, len(jobs))
-    books = _Batch(jobs, on_start, on_progress, on_end, stop_after)
+    batch = _Batch(jobs, on_start, on_progress, on_end, stop_after)
     if count > 1:
-        return books.close(interrupted=_in_processes(books, count, kept))
+        return batch.close(interrupted=_in_processes(batch, count, kept))
     interrupted = False
     try:
-        while books.more:
-            number = books.begin()
-            books.end(number, execute(jobs[number], lambda progress, number=number: on_progress(number, progress)))  # type: ignore[misc]
+        while batch.more:
+            number = batch.begin()
+            batch.end(number, execute(jobs[number], lambda progress, number=number: on_progress(number, progress)))  # type: ignore[misc]
     except KeyboardInterrupt:  # between two jobs
         interrupted = True
-    return books.close(interrupted=interrupted)
+    return batch.close(interrupted=interrupted)
 
 
 @dataclass(slots=True)
@@ -271,15 +271,15 @@ class _Worker:
     def hire(cls) -> "_Worker":
         """Start a process. It ignores Ctrl-C, which a terminal sends to all processes: this process decides."""
         context = get_context("spawn")
-        ours, theirs = context.Pipe()
+        parent_end, child_end = context.Pipe()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            process = context.Process(target=_serve, args=(theirs,), daemon=True)
+            process = context.Process(target=_serve, args=(child_end,), daemon=True)
             process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
-        return cls(process, ours)
+        child_end.close()
+        return cls(process, parent_end)
 
     def give(self, number: int, job: PlaybookJob) -> None:
         """Send it a job. A dead worker is noticed when its answer is read."""
@@ -287,14 +287,14 @@ class _Worker:
         with suppress(OSError):
             self.line.send(job)
 
-    def death(self, job: PlaybookJob, *, asked: bool) -> JobOutcome:
-        """Return the outcome of its job after its death; ``asked``: the batch had requested a stop."""
+    def death(self, job: PlaybookJob, *, stopped: bool) -> JobOutcome:
+        """Return the outcome of its job after its death; ``stopped``: the batch had requested a stop."""
         self.process.join(GRACE_S)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
         took = time.perf_counter() - self.began
-        if asked:
+        if stopped:
             kept = f"; the recording so far: {self.session}" if self.session else ""
             return JobOutcome(job, None, f"stopped{kept}", INTERRUPTED, self.session, "", took)
         error = f"internal error: {job.path}: its process {_how(self.process.exitcode)} before the session ended"
@@ -363,11 +363,11 @@ def _work(batch: _Batch, count: int, team: list[_Worker]) -> None:
                 team.append(free)
             number = batch.begin()
             free.give(number, batch.jobs[number])
-        if not _listen(batch, team, None, asked=False):
+        if not _listen(batch, team, None, stopped=False):
             return
 
 
-def _listen(batch: _Batch, team: list[_Worker], timeout: float | None, *, asked: bool) -> bool:
+def _listen(batch: _Batch, team: list[_Worker], timeout: float | None, *, stopped: bool) -> bool:
     """Receive messages of the workers; return whether any of them has a job. Dead workers are removed."""
     busy = {worker.line: worker for worker in team if worker.number >= 0}
     if not busy:
@@ -379,7 +379,7 @@ def _listen(batch: _Batch, team: list[_Worker], timeout: float | None, *, asked:
             message = worker.line.recv()
         except (EOFError, OSError):
             team.remove(worker)
-            outcome = worker.death(batch.jobs[number], asked=asked)
+            outcome = worker.death(batch.jobs[number], stopped=stopped)
             worker.line.close()
             worker.process.close()
             batch.end(number, outcome)
@@ -399,11 +399,11 @@ def _stop(batch: _Batch, team: list[_Worker]) -> None:
         worker.process.terminate()
     deadline = time.monotonic() + GRACE_S
     with suppress(KeyboardInterrupt):
-        while (left := deadline - time.monotonic()) > 0 and _listen(batch, team, left, asked=True):
+        while (left := deadline - time.monotonic()) > 0 and _listen(batch, team, left, stopped=True):
             pass
     for worker in [each for each in team if each.number >= 0]:
         worker.process.kill()
-        batch.end(worker.number, worker.death(batch.jobs[worker.number], asked=True))
+        batch.end(worker.number, worker.death(batch.jobs[worker.number], stopped=True))
         worker.number = -1
 
 

@@ -80,12 +80,12 @@ class InferredExpectation:
 
     def written(self, indent: int) -> list[str]:
         """Return its lines in a list of expectations whose dashes are at a column."""
-        dash, rest = " " * indent + "- ", " " * (indent + 2)
+        dash, indented = " " * indent + "- ", " " * (indent + 2)
         if not self.key:
             return [f"{dash}{scalar(self.condition)}  # {self.why}"]
         lines = [f"{dash}{self.key}: {scalar(self.condition)}  # {self.why}"]
         if self.within_us >= 0:
-            lines += [f"{rest}within: {exact_time_text(self.within_us)}", f"{rest}since: heal"]
+            lines += [f"{indented}within: {exact_time_text(self.within_us)}", f"{indented}since: heal"]
         return lines
 
 
@@ -101,24 +101,24 @@ def candidates(spec: ClusterSpec) -> list[InferredExpectation]:
 
 
 def infer(
-    result: SessionResult, query: object, spec: ClusterSpec, healed_us: int, known: tuple[Expectation, ...]
+    result: SessionResult, query: object, spec: ClusterSpec, healed_us: int, declared: tuple[Expectation, ...]
 ) -> list[InferredExpectation]:
     """Return the expectations to assert, given a run with the :func:`candidates` as its last expectations.
 
-    ``healed_us`` is when the last fault was healed, -1 for never; ``known`` are the playbook's own expectations.
+    ``healed_us`` is when the last fault was healed, -1 for never; ``declared`` are the playbook's own expectations.
     """
-    found = _losses(result, spec)
-    found += _violations(result)
+    inferred = _losses(result, spec)
+    inferred += _violations(result)
     if not spec.manual:
-        found += _recoveries(result, healed_us)
-        found += _groups(result, query, spec)
-    return [each for each in found if not _is_known(each, result, known)]
+        inferred += _recoveries(result, healed_us)
+        inferred += _groups(result, query, spec)
+    return [each for each in inferred if not _is_known(each, result, declared)]
 
 
-def _is_known(inferred: InferredExpectation, result: SessionResult, known: tuple[Expectation, ...]) -> bool:
+def _is_known(inferred: InferredExpectation, result: SessionResult, declared: tuple[Expectation, ...]) -> bool:
     """Return whether the playbook has it already, or has a failed one about the same, which then stays."""
     about = inferred.condition.partition("(")[0]
-    for place, each in enumerate(known):
+    for place, each in enumerate(declared):
         same = each.condition.text.replace(" ", "") == inferred.condition.replace(" ", "")
         if same and each.kind == (inferred.key or "end"):
             return True
@@ -144,15 +144,15 @@ def _losses(result: SessionResult, spec: ClusterSpec) -> list[InferredExpectatio
         "duplicates": ("no record was duplicated", "records written more than once"),
         "reordered": ("no record was reordered", "records written before earlier ones"),
     }
-    found = [_count(name, int(getattr(ledger, name)), *why) for name, why in comments.items()]
+    inferred = [_count(name, int(getattr(ledger, name)), *why) for name, why in comments.items()]
     if ledger.acked == ledger.sent:
-        found.append(InferredExpectation("", "acked() == sent()", "every record was acknowledged"))
+        inferred.append(InferredExpectation("", "acked() == sent()", "every record was acknowledged"))
     if ledger.failed:
-        found.append(_count("failed", ledger.failed, "", "failed with an error to their producers"))
+        inferred.append(_count("failed", ledger.failed, "", "failed with an error to their producers"))
     if ledger.unknown:
-        found.append(_count("unknown", ledger.unknown, "", "records of unknown outcome"))
+        inferred.append(_count("unknown", ledger.unknown, "", "records of unknown outcome"))
     if any("transactional.id" in str(producer.config) for producer in spec.producers):
-        found.append(
+        inferred.append(
             _count(
                 "acked_aborted",
                 ledger.acked_aborted,
@@ -160,7 +160,7 @@ def _losses(result: SessionResult, spec: ClusterSpec) -> list[InferredExpectatio
                 "acknowledged, but aborted in the log",
             )
         )
-        found.append(
+        inferred.append(
             _count(
                 "aborted_committed",
                 ledger.aborted_committed,
@@ -168,7 +168,7 @@ def _losses(result: SessionResult, spec: ClusterSpec) -> list[InferredExpectatio
                 "aborted, but committed in the log",
             )
         )
-    return found
+    return inferred
 
 
 def _count(name: str, number: int, none: str, some: str, argument: str = "") -> InferredExpectation:
@@ -190,24 +190,24 @@ def _violations(result: SessionResult) -> list[InferredExpectation]:
 
 
 def _recoveries(result: SessionResult, healed_us: int) -> list[InferredExpectation]:
-    found = []
+    inferred = []
     watched = result.expectations[-2 * len(RECOVERIES) :]
     for number, (condition, (never, again)) in enumerate(RECOVERIES.items()):
         always, eventually = watched[2 * number], watched[2 * number + 1]
         if always.ok:
-            found.append(InferredExpectation("always", condition, never))
+            inferred.append(InferredExpectation("always", condition, never))
         elif eventually.ok and 0 <= healed_us <= eventually.at_us:
             took_us = eventually.at_us - healed_us
             within_us = next((limit for limit in _ROUND_US if limit >= 2 * took_us), -1)
             if within_us >= 0:
-                found.append(
+                inferred.append(
                     InferredExpectation("eventually", condition, f"{again} after {exact_time_text(took_us)}", within_us)
                 )
-    return found
+    return inferred
 
 
 def _groups(result: SessionResult, query: object, spec: ClusterSpec) -> list[InferredExpectation]:
-    found = []
+    inferred = []
     lags = {group.name: group.lag for group in result.clients.groups}
     for group in spec.groups:
         lag = ("lag", "it had read and committed everything", "it was behind at the end")
@@ -221,8 +221,8 @@ def _groups(result: SessionResult, query: object, spec: ClusterSpec) -> list[Inf
             number = parse(f"{name}({argument})").value(query)
             if number < 0:
                 continue
-            found.append(_count(name, number, none, some, argument))
-    return found
+            inferred.append(_count(name, number, none, some, argument))
+    return inferred
 
 
 SUFFIX: Final = "-exported"
@@ -247,9 +247,9 @@ def draft(narrative: SessionNarrative, steps: list[Entry], name: str) -> str:
         text += "\n"
     # A file that cannot be edited, such as one on a single line, or with variables that would be unused, is rewritten
     # as a whole.
-    for whole, write in ((False, _in_place), (False, _anew), (True, _as_it_is), (True, _anew)):
+    for rewrite, write in ((False, _in_place), (False, _rewritten_steps), (True, _as_it_is), (True, _rewritten_steps)):
         with suppress(EditError, PlaybookError):
-            own = _of_this_session(rewritten(text, _PATH, {}) if whole else text, narrative, name)
+            own = _of_this_session(rewritten(text, _PATH, {}) if rewrite else text, narrative, name)
             found = _head(narrative) + write(own, narrative, steps)
             if _means(loads(found, _PATH), steps):
                 return found
@@ -299,36 +299,36 @@ def _in_place(text: str, narrative: SessionNarrative, steps: list[Entry]) -> str
     with suppress(EditError):
         return _as_it_is(text, narrative, steps)
     if value_of(root_of(text), "steps") is None:
-        return _anew(text, narrative, steps)
+        return _rewritten_steps(text, narrative, steps)
     if any(step.verb == "round" for step in narrative.playbook.steps):
         raise EditError("steps in rounds")
-    found = listed(text, "steps")
+    steps_list = listed(text, "steps")
     chunks: list[list[str]] = []
     used: list[int] = []
     for each in steps:
         if isinstance(each, AddedStep):
-            chunks.append(block(each.written(), found.indent, each.remark))
+            chunks.append(block(each.written(), steps_list.indent, each.remark))
         elif isinstance(each, PlaybookStep):
             used.append(each.step.index)
-            chunks.append(_chunk(found, each))
+            chunks.append(_chunk(steps_list, each))
         elif each.step is None:
-            chunks.append(_remark(each.text, found.indent))
+            chunks.append(_remark(each.text, steps_list.indent))
         else:
             used.append(each.step.index)
-            chunks.append(commented(_of(found, each.step), found.indent))
+            chunks.append(commented(_of(steps_list, each.step), steps_list.indent))
     if used != sorted(set(used)):
         raise EditError("steps that share lines")
-    return found.text(chunks)
+    return steps_list.text(chunks)
 
 
-def _of(found: BlockList, step: Step) -> list[str]:
-    if step.index >= len(found.chunks):
+def _of(steps: BlockList, step: Step) -> list[str]:
+    if step.index >= len(steps.chunks):
         raise EditError("a step that shares lines")
-    return found.chunks[step.index]
+    return steps.chunks[step.index]
 
 
-def _chunk(found: BlockList, own: PlaybookStep) -> list[str]:
-    chunk = _of(found, own.step)
+def _chunk(steps: BlockList, own: PlaybookStep) -> list[str]:
+    chunk = _of(steps, own.step)
     if own.trigger is None:
         return chunk
     lines = step_lines(own.step, own.trigger)
@@ -336,10 +336,10 @@ def _chunk(found: BlockList, own: PlaybookStep) -> list[str]:
     try:
         return retriggered(chunk, keys)
     except EditError:
-        return block(lines, found.indent)
+        return block(lines, steps.indent)
 
 
-def _anew(text: str, narrative: SessionNarrative, steps: list[Entry]) -> str:
+def _rewritten_steps(text: str, narrative: SessionNarrative, steps: list[Entry]) -> str:
     """Return all steps rewritten from their meaning."""
     lines = ["steps:"]
     for each in steps:
@@ -437,14 +437,14 @@ def _expectations(text: str) -> BlockList:
 
 def remarked(text: str, judged: Sequence[ExpectationResult]) -> str:
     """Return the text with a comment at every failed expectation of its own; ``judged`` are those, in order."""
-    wrong = [(number, each) for number, each in enumerate(judged) if not each.ok]
-    found = _expectations(text) if wrong else None
-    if found is None or len(found.chunks) != len(judged):
+    failed = [(number, each) for number, each in enumerate(judged) if not each.ok]
+    steps = _expectations(text) if failed else None
+    if steps is None or len(steps.chunks) != len(judged):
         return text
-    chunks = list(found.chunks)
-    for number, each in wrong:
-        chunks[number] = [*_remark(f"did not hold: {each.detail}", found.indent), *chunks[number]]
-    return found.text(chunks)
+    chunks = list(steps.chunks)
+    for number, each in failed:
+        chunks[number] = [*_remark(f"did not hold: {each.detail}", steps.indent), *chunks[number]]
+    return steps.text(chunks)
 
 
 # The export of a recorded session: its operator's actions as steps, its results as assertions.
@@ -556,8 +556,8 @@ class _Check:
         if self._next is not None:
             raise self._parted(words(json.loads(self._next)), "nothing: the session has ended")
 
-    def _parted(self, wanted: str, found: str) -> ExportError:
-        return ExportError(f"the playbook made of {self._path} has another result: recorded {wanted}, found {found}")
+    def _parted(self, wanted: str, actual: str) -> ExportError:
+        return ExportError(f"the playbook made of {self._path} has another result: recorded {wanted}, found {actual}")
 
 
 def _kind(line: bytes) -> str:

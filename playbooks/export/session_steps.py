@@ -102,13 +102,13 @@ def replay_narrative(recorded: RecordedSession, progress: Progress = lambda done
         comparison.run_to_action(action)
         if comparison.done:
             break
-        place = _place(comparison, action)
+        position = _time_context(comparison, action)
         before = _steps(comparison)
         comparison.repeat(action)
-        places.append((action, *place, _steps(comparison) - before))
+        places.append((action, *position, _steps(comparison) - before))
     comparison.run_to_end()
     session = comparison.session
-    steps, taken, settled_us = _told(recorded)
+    steps, taken, settled_us = _operator_actions(recorded)
     acted = [
         OperatorAction(action, pending, heals, *_answer(steps, number), woke)
         for number, (action, pending, heals, woke) in enumerate(places)
@@ -133,7 +133,7 @@ def _steps(comparison: ReplayComparison) -> int:
     return comparison.session.steps_taken
 
 
-def _place(comparison: ReplayComparison, action: RecordedAction) -> tuple[bool, str]:
+def _time_context(comparison: ReplayComparison, action: RecordedAction) -> tuple[bool, str]:
     """Return whether further events have this time, and the name of a fault given by number."""
     session = comparison.session
     if not isinstance(session, Session):
@@ -148,7 +148,7 @@ def _place(comparison: ReplayComparison, action: RecordedAction) -> tuple[bool, 
     return pending, heals
 
 
-def _told(recorded: RecordedSession) -> tuple[list[tuple[str, bool]], int, int]:
+def _operator_actions(recorded: RecordedSession) -> tuple[list[tuple[str, bool]], int, int]:
     """Return the operator's actions with refusals, the number of steps, and the start of the quiet time."""
     operator: list[tuple[str, bool]] = []
     taken = 0
@@ -222,7 +222,7 @@ class _Entries:
 
     def __init__(self, narrative: SessionNarrative) -> None:
         self._story = narrative
-        self._found: list[Entry] = []
+        self._entries: list[Entry] = []
         self._at_us = 0
         """Latest ``at`` so far: in a file it may not decrease."""
         self._before_us = 0
@@ -249,17 +249,17 @@ class _Entries:
             self._operator(each)
         self._ending()
         self._never_acted()
-        return self._found
+        return self._entries
 
     # -- the operator's ---------------------------------------------------------------------------------------------
 
     def _operator(self, acted: OperatorAction) -> None:
         action = acted.action.action()
         if acted.action.verb == TAKE_OVER:
-            self._found.append(StepComment(f"at {exact_time_text(acted.action.at_us)} the operator took over"))
+            self._entries.append(StepComment(f"at {exact_time_text(acted.action.at_us)} the operator took over"))
             return
         if acted.error and not acted.guarded:
-            self._found.append(
+            self._entries.append(
                 StepComment(
                     f"at {exact_time_text(acted.action.at_us)} the operator tried {action_text(action)}, "
                     f"refused: {acted.error}"
@@ -269,13 +269,13 @@ class _Entries:
             return
         named = replace(action, name=acted.heals or action.name)
         remark = "the operator" if not acted.error else f"the operator; {acted.error}"
-        self._add(self._place(acted.action, pending=acted.pending), tuple(action_lines(named)), remark)
+        self._add(self._exact_trigger(acted.action, pending=acted.pending), tuple(action_lines(named)), remark)
 
-    def _place(self, action: RecordedAction, *, pending: bool) -> Trigger:
+    def _exact_trigger(self, action: RecordedAction, *, pending: bool) -> Trigger:
         return Trigger("at", action.at_us, executed=action.executed if pending else -1)
 
     def _add(self, trigger: Trigger, lines: tuple[Line, ...], remark: str) -> None:
-        self._found.append(AddedStep(trigger, lines, remark))
+        self._entries.append(AddedStep(trigger, lines, remark))
         self._at_us = self._before_us = trigger.time_us
         self._between = True
 
@@ -288,7 +288,7 @@ class _Entries:
             return
         trigger = self._trigger(step, Trigger("at", taken_us, executed=executed), last_us)
         self._round = False
-        self._found.append(PlaybookStep(step, trigger))
+        self._entries.append(PlaybookStep(step, trigger))
         chosen = trigger or step.trigger
         if chosen.kind == "at":
             self._at_us = max(self._at_us, chosen.time_us)
@@ -329,7 +329,9 @@ class _Entries:
             return
         if story.left is not None:
             self._add(
-                self._place(story.left.action, pending=story.left.pending), (("settle", "now"),), "the operator left"
+                self._exact_trigger(story.left.action, pending=story.left.pending),
+                (("settle", "now"),),
+                "the operator left",
             )
         elif story.settled_us >= 0:
             self._add(Trigger("at", story.settled_us), (("settle", "now"),), "the session began to settle")
@@ -345,5 +347,5 @@ class _Entries:
             return
         why = f": {self._story.reason}" if self._story.reason else ""
         named = f"{step_name(left[0])} to {step_name(left[-1])[5:]}" if len(left) > 1 else step_name(left[0])
-        self._found.append(StepComment(f"{named} of the playbook never acted{why}"))
-        self._found += [StepComment("", step) for step in left if step.verb != "round"]
+        self._entries.append(StepComment(f"{named} of the playbook never acted{why}"))
+        self._entries += [StepComment("", step) for step in left if step.verb != "round"]

@@ -72,14 +72,14 @@ def _under_replicated(state: StateContext) -> Found:
 
 def _leaderships(state: StateContext, holds: Callable[[CommittedPartition, int, PartitionLeaderState], bool]) -> Found:
     """Return partitions that a running broker leads, or believes to lead, where ``holds`` is true."""
-    cluster_state, found = state.cluster.cluster_state, []
+    cluster_state, names = state.cluster.cluster_state, []
     for record in state.records():
         for broker, replica in cluster_state.replicas[record.name].items():
             leadership = replica.leadership
             if leadership is not None and holds(record, broker, leadership) and cluster_state.is_up(broker):
-                found.append(record.name)
+                names.append(record.name)
                 break
-    return tuple(found)
+    return tuple(names)
 
 
 def _pending_shrink(state: StateContext) -> Found:
@@ -100,7 +100,7 @@ def _stale_leader(state: StateContext) -> Found:
 
 def _truncating(state: StateContext) -> Found:
     """A follower has to find the offset where its log diverges; since KIP-595 its next fetch returns it."""
-    cluster_state, found = state.cluster.cluster_state, []
+    cluster_state, names = state.cluster.cluster_state, []
     for record in state.records():
         leader = cluster_state.committed_leader(record.name)
         for replica in cluster_state.replicas[record.name].values():
@@ -109,9 +109,9 @@ def _truncating(state: StateContext) -> Found:
                 continue
             ahead = leader is not None and replica.log.leo > leader.log.leo
             if following.truncating or ahead:
-                found.append(record.name)
+                names.append(record.name)
                 break
-    return tuple(found)
+    return tuple(names)
 
 
 def _offline(state: StateContext) -> Found:
@@ -124,22 +124,22 @@ def _reassigning(state: StateContext) -> Found:
 
 def _electing(state: StateContext) -> Found:
     """A new leader has not yet received its leader epoch."""
-    cluster_state, found = state.cluster.cluster_state, []
+    cluster_state, names = state.cluster.cluster_state, []
     for record in state.records():
         replica = cluster_state.replicas[record.name].get(record.leader)
         if replica is not None and replica.leader_epoch < record.leader_epoch and cluster_state.is_up(record.leader):
-            found.append(record.name)
-    return tuple(found)
+            names.append(record.name)
+    return tuple(names)
 
 
 def _open_transaction(state: StateContext) -> Found:
     cluster_state = state.cluster.cluster_state
-    found = []
+    names = []
     for record in state.records():
         leader = cluster_state.committed_leader(record.name)
         if leader is not None and leader.lso < leader.hw:
-            found.append(record.name)
-    return tuple(found)
+            names.append(record.name)
+    return tuple(names)
 
 
 def _failover(state: StateContext) -> Found:

@@ -478,28 +478,28 @@ class _Driver:
         sees = STATES[self._when.of(self._swarm.states)].where
         give_up_us = min(end_us, self._cluster.now_us + self._when.spread(SECOND // 100, self._patience_us))
         self._waited += 1
-        found = sees(self._state) or self._seen(sees, give_up_us)
-        if not found:
+        matched = sees(self._state) or self._seen(sees, give_up_us)
+        if not matched:
             return ""
         self._met += 1
         if self._when.chance(LATER):
             later_us = self._when.spread(100, AFTER_US)
             self._advance(min(end_us, self._cluster.now_us + later_us))
-        return self._what.of(found)
+        return self._what.of(matched)
 
     def _seen(self, sees: Callable[[StateContext], Found], give_up_us: int) -> Found:
-        found: list[Found] = []
+        matched: list[Found] = []
 
         def stop() -> bool:
             there = sees(self._state)
             if there:
-                found.append(there)
+                matched.append(there)
             return bool(there)
 
-        while self._session.phase == "steps" and self._cluster.now_us < give_up_us and not found:
+        while self._session.phase == "steps" and self._cluster.now_us < give_up_us and not matched:
             self._session.advance(give_up_us, stop=stop)
             self._session.drain()
-        return found[0] if found else ()
+        return matched[0] if matched else ()
 
     def _kind(self) -> str:
         drawn = self._what.below(sum(weight for _name, weight in self._swarm.faults))

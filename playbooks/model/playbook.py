@@ -93,10 +93,10 @@ def grid_json(grid: Grid) -> dict[str, Any]:
     }
 
 
-def grid_of(found: Mapping[str, Any]) -> Grid:
+def grid_of(document: Mapping[str, Any]) -> Grid:
     """Restore a grid. Raises ValueError, KeyError or TypeError for other documents."""
-    axes = tuple([GridAxis(name, tuple(values)) for name, values in found["axes"]])
-    cases: tuple[Cell, ...] = tuple([tuple([(name, value) for name, value in case]) for case in found["cases"]])
+    axes = tuple([GridAxis(name, tuple(values)) for name, values in document["axes"]])
+    cases: tuple[Cell, ...] = tuple([tuple([(name, value) for name, value in case]) for case in document["cases"]])
     return Grid(axes, cases)
 
 

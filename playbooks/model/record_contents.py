@@ -46,7 +46,7 @@ class Parameter:
     many: bool = False
     """Whether it takes all remaining arguments, at least one."""
 
-    def wrong(self, value: Argument) -> str:
+    def expected_instead(self, value: Argument) -> str:
         """Return what is allowed instead; empty if the value is valid."""
         if self.text != isinstance(value, str):
             return "a string in quotes" if self.text else "a whole number"
@@ -188,17 +188,17 @@ def parse(text: str) -> ProviderCall:
 
 def _arguments(text: str) -> list[tuple[str, Argument]]:
     """Return (name or empty, value) of each argument."""
-    found: list[tuple[str, Argument]] = []
+    arguments: list[tuple[str, Argument]] = []
     at = 0
-    while text[at:].strip() or (found and at and text[at - 1] == ","):
+    while text[at:].strip() or (arguments and at and text[at - 1] == ","):
         match = _ARGUMENT.match(text, at)
         if match is None:
             raise RecordFieldError(f"found {shown(text[at:].strip())}, expected a whole number, or a quoted string")
         name, number, single, double, _comma = match.groups()
         value: Argument = int(number) if number is not None else single if single is not None else double
-        found.append((name or "", value))
+        arguments.append((name or "", value))
         at = match.end()
-    return found
+    return arguments
 
 
 def _bound(name: str, provider: Provider, given: list[tuple[str, Argument]]) -> tuple[tuple[str, Argument], ...]:
@@ -213,10 +213,10 @@ def _bound(name: str, provider: Provider, given: list[tuple[str, Argument]]) -> 
             raise RecordFieldError(f"found {word}=, expected {provider.signature(name)} without names")
         if key in bound or (not word and not many and len(bound) < index):
             raise RecordFieldError(f"found {parameter.name} twice, expected {provider.signature(name)}")
-        wrong = parameter.wrong(value)
-        if wrong:
+        expectation = parameter.expected_instead(value)
+        if expectation:
             found_value = shown(value) if isinstance(value, str) else value
-            raise RecordFieldError(f"found {found_value} as {parameter.name} of {name}, expected {wrong}")
+            raise RecordFieldError(f"found {found_value} as {parameter.name} of {name}, expected {expectation}")
         bound[key] = value
     if len(bound) < provider.needed:
         raise RecordFieldError(

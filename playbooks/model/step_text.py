@@ -174,9 +174,9 @@ def _params(name: str) -> dict[str, Param]:
     return {param.name: param for param in declared.params} if declared else {}
 
 
-def _parameters(params: dict[str, Any], known: dict[str, Param]) -> str:
+def _parameters(params: dict[str, Any], declared: dict[str, Param]) -> str:
     return " ".join(
-        f"{name}={value_text(known[name].type, value) if name in known else written(value)}"
+        f"{name}={value_text(declared[name].type, value) if name in declared else written(value)}"
         for name, value in params.items()
     )
 
@@ -232,15 +232,15 @@ def trigger_lines(trigger: Trigger) -> list[Line]:
     return [("when", scalar(trigger.condition.text)), *within]
 
 
-def action_lines(action: Action, *, whole: bool = False) -> list[Line]:
-    """Return the keys of an action, its verb first; without ``whole``, parameters at their defaults are left out."""
+def action_lines(action: Action, *, with_defaults: bool = False) -> list[Line]:
+    """Return the keys of an action, its verb first; parameters at their defaults only if ``with_defaults``."""
     lines: list[Line] = [(action.verb, action.name)]
     if action.target and action.verb == "inject":
         lines.append(("target", scalar(action.target)))
     declared = CATALOGUE.get(action.name) if action.verb == "inject" else OPERATIONS.get(action.name)
     for name, value in action.params.items():
         param = declared.param(name) if declared else None
-        if whole or param is None or value != param.default or type(value) is not type(param.default):
+        if with_defaults or param is None or value != param.default or type(value) is not type(param.default):
             lines.append((name, _value(param, value)))
     if action.for_us >= 0 and action.verb == "inject":
         lines.append(("for", exact_time_text(action.for_us)))
@@ -257,7 +257,7 @@ def step_lines(step: Step, trigger: Trigger | None = None) -> list[Line]:
     if step.verb in ("settle", "stop", "reseed"):
         lines.append((step.verb, step.name))
     else:
-        lines += action_lines(action_of(step), whole=True)
+        lines += action_lines(action_of(step), with_defaults=True)
     if step.refused:
         lines.append(("refused", step.refused))
     return lines + ([("note", scalar(step.note))] if step.note else [])
@@ -349,16 +349,16 @@ MOST: Final = 6
 """Maximum number of names that are listed; the others are counted."""
 
 
-def expected_lines(expected: ExpectedImpact, most: int = MOST) -> list[tuple[str, str]]:
+def expected_lines(expected: ExpectedImpact, limit: int = MOST) -> list[tuple[str, str]]:
     """Return label and names, such as ``leader change`` and ``orders-0, orders-3``; unaffected kinds are left out."""
     lines = [
-        (DOWN, _named([f"broker {each}" for each in expected.down], most)),
-        ("leader change", _partitions(expected.leaders_moved, most)),
-        ("no leader", _partitions(expected.offline, most)),
-        ("ISR shrinks", _partitions(expected.shrunk_isr, most)),
-        ("under min ISR", _partitions(expected.under_min_isr, most)),
-        ("clients affected", _named(expected.clients, most)),
-        ("coordinators", _named([*[f"of {group}" for group in expected.groups], *_of(expected.transactional)], most)),
+        (DOWN, _named([f"broker {each}" for each in expected.down], limit)),
+        ("leader change", _partitions(expected.leaders_moved, limit)),
+        ("no leader", _partitions(expected.offline, limit)),
+        ("ISR shrinks", _partitions(expected.shrunk_isr, limit)),
+        ("under min ISR", _partitions(expected.under_min_isr, limit)),
+        ("clients affected", _named(expected.clients, limit)),
+        ("coordinators", _named([*[f"of {group}" for group in expected.groups], *_of(expected.transactional)], limit)),
         ("control plane", _control(expected)),
     ]
     return [(label, text) for label, text in lines if text]
@@ -391,18 +391,18 @@ def _control(expected: ExpectedImpact) -> str:
     return "new controller" if expected.controller_moves else ""
 
 
-def _partitions(names: Sequence[str], most: int) -> str:
+def _partitions(names: Sequence[str], limit: int) -> str:
     """Return partitions by name; internal ones, which are many, counted by topic."""
     own = [name for name in names if name.rpartition("-")[0] not in INTERNAL]
     internal = Counter(name.rpartition("-")[0] for name in names if name.rpartition("-")[0] in INTERNAL)
     return _named(
-        [*own[:most], *_rest(own, most), *[f"{count} of {topic}" for topic, count in internal.items()]], 1 << 30
+        [*own[:limit], *_and_more(own, limit), *[f"{count} of {topic}" for topic, count in internal.items()]], 1 << 30
     )
 
 
-def _rest(names: Sequence[str], most: int) -> list[str]:
-    return [f"{len(names) - most} more"] if len(names) > most else []
+def _and_more(names: Sequence[str], limit: int) -> list[str]:
+    return [f"{len(names) - limit} more"] if len(names) > limit else []
 
 
-def _named(names: Sequence[str], most: int) -> str:
-    return ", ".join([*names[:most], *_rest(names, most)])
+def _named(names: Sequence[str], limit: int) -> str:
+    return ", ".join([*names[:limit], *_and_more(names, limit)])

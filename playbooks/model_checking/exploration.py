@@ -50,7 +50,7 @@ PARTITION: Final = "orders-0"
 _Line = dict[str, Any]
 
 
-def playbook(name: str, title: str, moves: Transitions, found: str, broken: Counterexample) -> str:
+def playbook(name: str, title: str, moves: Transitions, invariant: str, broken: Counterexample) -> str:
     """Return the YAML of a playbook with these steps, followed by those that show the consequence."""
     brokers = list(range(1, moves.bounds.replicas + 1))
     head: dict[str, Any] = {
@@ -63,9 +63,9 @@ def playbook(name: str, title: str, moves: Transitions, found: str, broken: Coun
     }
     text: str = yaml.safe_dump(head, sort_keys=False, width=118, allow_unicode=True)
     text += "steps:\n" + "".join(map(_line, _steps(moves, broken.steps)))
-    short = _short(moves, found, broken.at)
-    text += f"  # Here {MEANINGS[found]}. Consequence:\n" + "".join(map(_line, _ending(moves, short, broken.at)))
-    return text + f"expect:\n  - end: {_expected(moves, found, broken, short)}\n"
+    short = _short(moves, invariant, broken.at)
+    text += f"  # Here {MEANINGS[invariant]}. Consequence:\n" + "".join(map(_line, _ending(moves, short, broken.at)))
+    return text + f"expect:\n  - end: {_expected(moves, invariant, broken, short)}\n"
 
 
 def _cluster(profile: Profile, brokers: int) -> dict[str, Any]:
@@ -73,14 +73,14 @@ def _cluster(profile: Profile, brokers: int) -> dict[str, Any]:
     return cluster | ({"rules": dict(profile.rules)} if profile.rules else {})
 
 
-def _expected(moves: Transitions, found: str, broken: Counterexample, short: int) -> str:
+def _expected(moves: Transitions, invariant: str, broken: Counterexample, short: int) -> str:
     """Return the consequence as a condition: acknowledged records are lost, or records that consumers have read."""
-    if found not in {STRONG_ISR, WEAK_ISR}:
-        return EXPECTED[found]
+    if invariant not in {STRONG_ISR, WEAK_ISR}:
+        return EXPECTED[invariant]
     if short == NO_NODE:
         return _NOTHING_LOST_YET
     lacked = set().union(*_lacked(moves, broken.at)[short])
-    return EXPECTED[found] if lacked & _acknowledged(moves, broken.steps) else _READ_ONLY
+    return EXPECTED[invariant] if lacked & _acknowledged(moves, broken.steps) else _READ_ONLY
 
 
 MEANINGS: Final = {
@@ -126,9 +126,9 @@ def _ending(moves: Transitions, short: int, at: tuple[int, ...]) -> Iterator[_Li
             yield {"fetch": {"follower": broker + 1, "partition": PARTITION}}
 
 
-def _short(moves: Transitions, found: str, at: tuple[int, ...]) -> int:
+def _short(moves: Transitions, invariant: str, at: tuple[int, ...]) -> int:
     """Return the member of the true ISR that lacks most of some leader's committed records; NO_NODE if none does."""
-    if found not in {STRONG_ISR, WEAK_ISR}:
+    if invariant not in {STRONG_ISR, WEAK_ISR}:
         return NO_NODE
     lacked = {member: max(map(len, sets)) for member, sets in _lacked(moves, at).items()}
     most = max(lacked, key=lacked.__getitem__)
@@ -149,15 +149,15 @@ def _lacked(moves: Transitions, at: tuple[int, ...]) -> dict[int, list[set[Entry
     }
 
 
-def _acknowledged(moves: Transitions, way: tuple[Step, ...]) -> set[Entry]:
+def _acknowledged(moves: Transitions, steps: tuple[Step, ...]) -> set[Entry]:
     """Return the records that the leader of their own epoch committed: only that one acknowledges them."""
-    found: set[Entry] = set()
-    for at in _states(moves, way):
+    entries: set[Entry] = set()
+    for at in _states(moves, steps):
         for broker in range(moves.bounds.replicas):
             local = moves.locals.items[at[broker]]
             if local.leader == broker:
-                found.update(entry for entry in local.log[: local.hw] if entry[0] == local.epoch)
-    return found
+                entries.update(entry for entry in local.log[: local.hw] if entry[0] == local.epoch)
+    return entries
 
 
 def _line(step: _Line) -> str:
@@ -170,16 +170,16 @@ def _value(value: object) -> str:
     return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
-def _steps(moves: Transitions, way: tuple[Step, ...]) -> Iterator[_Line]:
-    states = _states(moves, way)
-    for step, (at, after) in zip(way, pairwise(states), strict=True):
+def _steps(moves: Transitions, steps: tuple[Step, ...]) -> Iterator[_Line]:
+    states = _states(moves, steps)
+    for step, (at, after) in zip(steps, pairwise(states), strict=True):
         yield from _ExplorationStep(moves, at, after).lines(step)
 
 
-def _states(moves: Transitions, way: tuple[Step, ...]) -> list[tuple[int, ...]]:
+def _states(moves: Transitions, steps: tuple[Step, ...]) -> list[tuple[int, ...]]:
     """Return the states along a path, including the first one."""
     states = [moves.start()]
-    for step in way:
+    for step in steps:
         states.append(next(new for each, new in moves.after(states[-1]) if each == step))
     return states
 

@@ -108,7 +108,7 @@ _PLAIN: Final[Mapping[type[FieldType], str]] = {
 }
 
 
-def known(path: str) -> str:
+def full_path(path: str) -> str:
     """Expand an abbreviated path: ``producers`` is ``clients.producers``; other paths are unchanged."""
     pages = key_mappings()
     return next((page for page in pages if path in (page, page.rpartition(".")[2])), path)
@@ -218,10 +218,10 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 def schema() -> Schema:
     """Return the whole schema."""
-    whole = PLAYBOOK.schema()
-    whole["properties"]["steps"] |= {"items": {"$ref": "#/$defs/step"}, "maxItems": MAX_STEPS}
-    whole["properties"]["expect"] |= expectations.schema()
-    whole["required"] = ["floodmark"]
+    document = PLAYBOOK.schema()
+    document["properties"]["steps"] |= {"items": {"$ref": "#/$defs/step"}, "maxItems": MAX_STEPS}
+    document["properties"]["expect"] |= expectations.schema()
+    document["required"] = ["floodmark"]
     from_file = {"required": ["cluster"], "properties": {"cluster": {"required": [FROM]}}}
     either = [{"required": ["topics"]}, {"required": ["include"]}, from_file]
     groups = [GROUP[manual].schema() for manual in (False, True)]
@@ -233,7 +233,7 @@ def schema() -> Schema:
         "variable": VARIABLE,
     }
     head = {"$schema": DIALECT, "title": "floodmark playbook"}
-    return {**head, **with_variables(whole), "anyOf": either, "$defs": opened}
+    return {**head, **with_variables(document), "anyOf": either, "$defs": opened}
 
 
 def text() -> str:

@@ -179,10 +179,10 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
         raise PlaybookError(notes.errors)
     source = DiskFragments(path) if fragments is None else FragmentStore(path, fragments)
     includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
-    whole = includer.whole(root, unused=fragments is None)
-    notes.root, notes.variables = whole if isinstance(whole, YamlMapping) else None, includer.variables
+    root_node = includer.expand(root, unused=fragments is None)
+    notes.root, notes.variables = root_node if isinstance(root_node, YamlMapping) else None, includer.variables
     notes.values = includer.values
-    playbook = _read(whole, text, notes)
+    playbook = _read(root_node, text, notes)
     notes.root = root if isinstance(root, YamlMapping) else None  # axes refer to settings of this file
     varied = _vary(text, notes, includer.texts)
     if notes.errors or playbook is None:
@@ -343,12 +343,12 @@ def fragment_of(text: str, path: str) -> Fragment:
     fields = FRAGMENT.open(root, "", notes)
     if fields is None:
         raise PlaybookError(notes.errors)
-    whole = Includer(notes, DiskFragments(path), PLAYBOOK, FRAGMENT).whole(root, unused=False, fragment=True)
-    assert isinstance(whole, YamlMapping)  # the root is one
-    fields.node = whole
+    root_node = Includer(notes, DiskFragments(path), PLAYBOOK, FRAGMENT).expand(root, unused=False, fragment=True)
+    assert isinstance(root_node, YamlMapping)  # the root is one
+    fields.node = root_node
     for name in FRAGMENT.keys:
         FRAGMENT.fill(fields, name, notes)
-    steps, expect = whole.get("steps"), whole.get("expect")
+    steps, expect = root_node.get("steps"), root_node.get("expect")
     manual = fields.get("stepping", "manual" if _by_hand(steps) else "timed") == "manual"
     read_steps(steps, notes, manual=manual)
     if expect is not None:

@@ -96,19 +96,21 @@ def _of_variable(parts: list[str], root: yaml.MappingNode, variables: Sequence[s
     """Return the path of a variable, if one is meant; other paths are unchanged."""
     from playbooks.parser.loader import PLAYBOOK  # noqa: PLC0415 - the loader checks grids, whose cells are settings
 
-    known = list(dict.fromkeys([*variables, *_names_in(_child_of(root, "vars"))]))
+    variable_names = list(dict.fromkeys([*variables, *_names_in(_child_of(root, "vars"))]))
     if parts[0] == "include":
         raise setting.error("includes cannot be set; use a variable of the fragment")
     if parts[0] == "vars":
-        if len(parts) != 2 or parts[1] not in known:
-            have = f"the playbook has {listed(known, 'and')}" if known else "the playbook has none"
-            hint = nearest(".".join(parts[1:]), known)
+        if len(parts) != 2 or parts[1] not in variable_names:
+            have = f"the playbook has {listed(variable_names, 'and')}" if variable_names else "the playbook has none"
+            hint = nearest(".".join(parts[1:]), variable_names)
             raise setting.error(f"there is no variable {shown('.'.join(parts[1:]))}, {have}{hint}")
-    elif len(parts) == 1 and parts[0] in known:
+    elif len(parts) == 1 and parts[0] in variable_names:
         parts = ["vars", *parts]
-    elif known and len(parts) == 1 and parts[0] not in PLAYBOOK.keys:
-        hint = nearest(parts[0], [*known, *PLAYBOOK.keys])
-        raise setting.error(f"there is no key and no variable {shown(parts[0])}{hint}; variables: {', '.join(known)}")
+    elif variable_names and len(parts) == 1 and parts[0] not in PLAYBOOK.keys:
+        hint = nearest(parts[0], [*variable_names, *PLAYBOOK.keys])
+        raise setting.error(
+            f"there is no key and no variable {shown(parts[0])}{hint}; variables: {', '.join(variable_names)}"
+        )
     setting.verbatim = parts[0] == "vars"
     return parts
 
@@ -185,10 +187,10 @@ def _set(text: str, node: yaml.Node, parts: list[str], setting: _Setting) -> str
             continue
         if not isinstance(node, yaml.MappingNode):
             raise setting.error(f"{parts[0]!r} cannot be found inside a single value")
-        found = _child(node, parts)
-        if found is None:
+        child = _child(node, parts)
+        if child is None:
             return _insert(text, node, parts, setting)
-        key, node, parts = found
+        key, node, parts = child
         if key in _CONFIGS and len(parts) > 1:
             parts = [".".join(parts)]
         if isinstance(node, yaml.ScalarNode) and parts and node.value == "":
@@ -225,15 +227,15 @@ def _find(node: yaml.SequenceNode, part: str) -> yaml.Node | None:
 
 def _named_elements(node: yaml.SequenceNode) -> list[tuple[str, yaml.Node]]:
     """Return the elements that have a name or an id."""
-    found: list[tuple[str, yaml.Node]] = []
+    elements: list[tuple[str, yaml.Node]] = []
     for element in node.value:
         if isinstance(element, yaml.MappingNode):
-            found += [
+            elements += [
                 (value.value, element)
                 for key, value in element.value
                 if key.value in ("name", "id") and isinstance(value, yaml.ScalarNode)
             ][:1]
-    return found
+    return elements
 
 
 def _insert(text: str, node: yaml.MappingNode, parts: list[str], setting: _Setting) -> str:
@@ -349,21 +351,21 @@ def check_cells(
         return
     checker = _Checker(notes.root, notes.variables, load)
     plain = grid.without(SEED)
-    wrong = {cell: message for cell in plain.cells() if cell and (message := checker.why(_without_seed(cell)))}
-    if not wrong:
+    invalid = {cell: message for cell in plain.cells() if cell and (message := checker.why(_without_seed(cell)))}
+    if not invalid:
         return
     explained: set[Cell] = set()
     for part, key, node in _parts(plain, places):
         of_it = [cell for cell in plain.cells() if _has(cell, part)]
-        blamed = checker.blamed(part, of_it, plain) if of_it and all(cell in wrong for cell in of_it) else ""
+        blamed = checker.blamed(part, of_it, plain) if of_it and all(cell in invalid for cell in of_it) else ""
         if blamed:
             notes.problem(node, key, f"found {_axis_value_name(part, key)}, which is invalid: {blamed}")
             explained.update(of_it)
-    rest = [cell for cell in wrong if cell not in explained]
-    for cell in rest[:TOLD]:
-        notes.problem(places.whole, "vary", f"found the cell {cell_label(cell)}, which is invalid: {wrong[cell]}")
-    if len(rest) > TOLD:
-        notes.problem(places.whole, "vary", f"found {counted(len(rest) - TOLD, 'more invalid cell')}")
+    unexplained = [cell for cell in invalid if cell not in explained]
+    for cell in unexplained[:TOLD]:
+        notes.problem(places.grid, "vary", f"found the cell {cell_label(cell)}, which is invalid: {invalid[cell]}")
+    if len(unexplained) > TOLD:
+        notes.problem(places.grid, "vary", f"found {counted(len(unexplained) - TOLD, 'more invalid cell')}")
 
 
 class _Checker:
@@ -375,13 +377,13 @@ class _Checker:
         self._root = root
         self._variables = variables
         self._load = load
-        self._known: dict[Cell, str] = {}
+        self._messages: dict[Cell, str] = {}
 
     def why(self, cell: Cell) -> str:
         """Return the error of a cell; empty if it is valid."""
-        if cell not in self._known:
-            self._known[cell] = self._try(cell)
-        return self._known[cell]
+        if cell not in self._messages:
+            self._messages[cell] = self._try(cell)
+        return self._messages[cell]
 
     def _try(self, cell: Cell) -> str:
         try:

@@ -192,14 +192,16 @@ def rewritten(text: str, path: str, fragments: Table[str, str]) -> str:
     root, problems = compose(text, path)
     notes = ErrorNotes(path, problems)
     includer = Includer(notes, FragmentStore(path, fragments), PLAYBOOK, FRAGMENT)
-    whole = includer.whole(root, unused=False, written=True)
-    if isinstance(whole, Mapping):
-        notes.root, notes.variables = whole, includer.variables
-        entries = {name: (where, _decided(value, notes)) for name, (where, value) in whole.entries.items()}
-        whole = replace(whole, entries=entries)
-    if notes.errors or not isinstance(whole, Mapping):
+    root_node = includer.expand(root, unused=False, written=True)
+    if isinstance(root_node, Mapping):
+        notes.root, notes.variables = root_node, includer.variables
+        entries = {name: (where, _decided(value, notes)) for name, (where, value) in root_node.entries.items()}
+        root_node = replace(root_node, entries=entries)
+    if notes.errors or not isinstance(root_node, Mapping):
         raise PlaybookError(notes.errors)
-    left = {name: whole.entries[name] for name in PLAYBOOK.keys if name in whole.entries and name not in _LEFT_OUT}
+    left = {
+        name: root_node.entries[name] for name in PLAYBOOK.keys if name in root_node.entries and name not in _LEFT_OUT
+    }
     written: str = yaml.serialize(_node(Mapping(1, 1, left)), Dumper=yaml.SafeDumper, width=_WIDE, allow_unicode=True)
     return written
 

@@ -81,7 +81,7 @@ class ExternalInput(NamedTuple):
     """The request, or the tokens of responses that are no longer needed."""
 
 
-def asked(broker: int, client: str, request: Any) -> ExternalInput:
+def request_input(broker: int, client: str, request: Any) -> ExternalInput:
     """Return the input for a request."""
     return ExternalInput(type(request).__name__, broker, client, request)
 

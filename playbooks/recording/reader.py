@@ -171,7 +171,7 @@ def _check_events(path: Path, events: bytes) -> tuple[int, int]:
 
 def _actions(path: Path, notes: list[str]) -> tuple[RecordedAction, ...]:
     decoder = msgspec.json.Decoder(RecordedAction)
-    found = []
+    recorded = []
     for number, line in enumerate(_whole_lines(path, notes).splitlines(), 1):
         try:
             action = decoder.decode(line)
@@ -181,8 +181,8 @@ def _actions(path: Path, notes: list[str]) -> tuple[RecordedAction, ...]:
             raise SessionError(
                 f"{path}:{number}: verb {action.verb!r}, expected {', '.join(_ACTION_VERBS)}", code="unknown_verb"
             )
-        found.append(action)
-    return tuple(found)
+        recorded.append(action)
+    return tuple(recorded)
 
 
 def _whole_lines(path: Path, notes: list[str]) -> bytes:
@@ -252,7 +252,7 @@ def extract_span(session: Path, start_us: int, end_us: int, target: Path) -> int
 
 
 def _lines(events: Path, start_us: int, end_us: int) -> list[str]:
-    found = []
+    lines = []
     with events.open("rb") as file:
         for line in file:
             if not line.endswith(b"\n"):  # an incomplete last line
@@ -261,5 +261,5 @@ def _lines(events: Path, start_us: int, end_us: int) -> list[str]:
             if at_us >= end_us:
                 break
             if at_us >= start_us:
-                found.append(line.decode())
-    return found
+                lines.append(line.decode())
+    return lines

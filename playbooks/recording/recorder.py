@@ -394,10 +394,10 @@ def conclude_session(
         RecordingError: the recording cannot be sealed.
     """
     view, query = cluster.view(), cluster.query
-    books = client_partition_outcomes(cluster.cluster_state, cluster.checker.ledger)
+    outcomes = client_partition_outcomes(cluster.cluster_state, cluster.checker.ledger)
     ledger = replace(
-        view.ledger, acked_aborted=query.acked_aborted(), aborted_committed=query.aborted_committed(), clients=books,
-        unknown_written=sum(each.unknown_written for each in books),
+        view.ledger, acked_aborted=query.acked_aborted(), aborted_committed=query.aborted_committed(), clients=outcomes,
+        unknown_written=sum(each.unknown_written for each in outcomes),
     )  # fmt: skip
     result = build_result(
         playbook=playbook.name,

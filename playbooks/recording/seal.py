@@ -85,33 +85,33 @@ def rows(lines: Iterable[Any], survey: RecordSurvey | None) -> list[LedgerRow]:
     """Return the table of a session, from its event lines and the locations of records at its end."""
     outcomes = _gathered(lines)
     placed: dict[tuple[str, str], list[RecordRange]] = {}
-    for found in survey.acknowledged() if survey else ():
-        placed.setdefault((found.partition, found.client), []).append(found)
+    for acked in survey.acknowledged() if survey else ():
+        placed.setdefault((acked.partition, acked.client), []).append(acked)
     table: list[LedgerRow] = []
-    standing: tuple[str, Mapping[str, Sequence[Range]]] = ("", {})
+    on_leader: tuple[str, Mapping[str, Sequence[Range]]] = ("", {})
     for partition, client in sorted(outcomes.keys() | placed.keys()):
-        books = outcomes.get((partition, client), _ClientOutcomes())
+        outcome = outcomes.get((partition, client), _ClientOutcomes())
         mine = placed.get((partition, client), [])
-        table += [_acked_row(found) for found in mine]
-        table += _unplaced(partition, client, books, mine)
-        if survey is not None and standing[0] != partition and _not_acked(books):
-            standing = (partition, survey.held_by_leader(partition))
-        held = standing[1].get(client, ()) if standing[0] == partition else ()
-        table += _others(partition, client, books, held)
+        table += [_acked_row(acked) for acked in mine]
+        table += _unplaced(partition, client, outcome, mine)
+        if survey is not None and on_leader[0] != partition and _not_acked(outcome):
+            on_leader = (partition, survey.held_by_leader(partition))
+        held = on_leader[1].get(client, ()) if on_leader[0] == partition else ()
+        table += _others(partition, client, outcome, held)
     return sorted(table)
 
 
 def sums(table: Iterable[LedgerRow]) -> dict[str, int]:
     """Return the counts of the result's ledger that follow from the table."""
-    found = dict.fromkeys(("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost"), 0)
+    sums_by_name = dict.fromkeys(("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost"), 0)
     for row in table:
-        found["sent"] += row.records
+        sums_by_name["sent"] += row.records
         if row.outcome != OPEN:
-            found[row.outcome] += row.records
+            sums_by_name[row.outcome] += row.records
         if row.location == LOST:
-            found["acked_lost"] += row.records
-            found["committed_lost"] += row.records * row.committed
-    return found
+            sums_by_name["acked_lost"] += row.records
+            sums_by_name["committed_lost"] += row.records * row.committed
+    return sums_by_name
 
 
 def _gathered(lines: Iterable[Any]) -> dict[tuple[str, str], _ClientOutcomes]:
@@ -120,47 +120,51 @@ def _gathered(lines: Iterable[Any]) -> dict[tuple[str, str], _ClientOutcomes]:
         outcome = _KINDS.get(line.kind)
         if outcome is None and line.kind != "records_lost":
             continue
-        books = outcomes.setdefault((line.partition, line.client), _ClientOutcomes())
+        client_outcome = outcomes.setdefault((line.partition, line.client), _ClientOutcomes())
         if outcome is None:
-            books.lost.append(line)
+            client_outcome.lost.append(line)
         elif outcome == OPEN:
-            books.acks = line.acks
+            client_outcome.acks = line.acks
             if line.sequence >= 0:
-                books.sent.add(line.sequence, line.sequence + line.count)
+                client_outcome.sent.add(line.sequence, line.sequence + line.count)
         else:
-            key = (outcome, getattr(line, "error", None) or "", line.acks if line.acks is not None else books.acks)
+            key = (
+                outcome,
+                getattr(line, "error", None) or "",
+                line.acks if line.acks is not None else client_outcome.acks,
+            )
             if line.sequence < 0:
-                books.unnumbered[key] = books.unnumbered.get(key, 0) + line.count
+                client_outcome.unnumbered[key] = client_outcome.unnumbered.get(key, 0) + line.count
                 continue
-            books.outcomes.setdefault(key, RangeSet()).add(line.sequence, line.sequence + line.count)
+            client_outcome.outcomes.setdefault(key, RangeSet()).add(line.sequence, line.sequence + line.count)
     return outcomes
 
 
-def _acked_row(found: RecordRange) -> LedgerRow:
+def _acked_row(acked: RecordRange) -> LedgerRow:
     return LedgerRow(
-        found.partition, found.client, "acked", found.sequence, found.records, found.acks, "", found.outcome,
-        found.log_offset, found.leader_epoch, found.committed, found.cause,
+        acked.partition, acked.client, "acked", acked.sequence, acked.records, acked.acks, "", acked.outcome,
+        acked.log_offset, acked.leader_epoch, acked.committed, acked.cause,
     )  # fmt: skip
 
 
 def _unplaced(partition: str, client: str, outcomes: _ClientOutcomes, placed: list[RecordRange]) -> Iterator[LedgerRow]:
     """Yield rows of acknowledged records that no leader is known to have written, or whose partition was deleted."""
-    known = _ranges((found.sequence, found.sequence + found.records) for found in placed)
+    placed_ranges = _ranges((found.sequence, found.sequence + found.records) for found in placed)
     for (outcome, _error, acks), numbers in outcomes.outcomes.items():
         if outcome != "acked":
             continue
-        rest = subtract(numbers.ranges(), known)
+        unplaced = subtract(numbers.ranges(), placed_ranges)
         for line in outcomes.lost:
-            whole = _ranges([(line.sequence, line.sequence + line.count)]) if line.sequence >= 0 else rest
-            gone = subtract(rest, subtract(rest, whole))
-            rest = subtract(rest, gone)
+            whole = _ranges([(line.sequence, line.sequence + line.count)]) if line.sequence >= 0 else unplaced
+            gone = subtract(unplaced, subtract(unplaced, whole))
+            unplaced = subtract(unplaced, gone)
             for start, end in gone:
                 yield LedgerRow(
                     partition, client, "acked", start, end - start, acks, "", LOST, line.log_offset + start
                     - line.sequence if line.sequence >= 0 else -1, line.leader_epoch, line.committed, line.cause,
                 )  # fmt: skip
         place = NOWHERE if acks == 0 else DELETED
-        for start, end in rest:
+        for start, end in unplaced:
             yield LedgerRow(partition, client, "acked", start, end - start, acks, "", place, -1, -1, False, "")
 
 
@@ -275,14 +279,14 @@ def scenario_digest(directory: Path, start: Mapping[str, Any]) -> str:
 
     Sessions with the same digest are the same experiment.
     """
-    whole = hashlib.sha256()
+    hashed = hashlib.sha256()
     decides = {name: start.get(name) for name in ("seed", "until_us", "profile")}
     for path in (directory / session_files.FRAGMENTS, directory / session_files.PLAYBOOK):
         if path.name == session_files.PLAYBOOK or path.is_file():
             text = path.read_bytes()
-            whole.update(f"{path.name} {len(text)}\n".encode() + text)
-    whole.update(msgspec.json.encode(decides))
-    return whole.hexdigest()
+            hashed.update(f"{path.name} {len(text)}\n".encode() + text)
+    hashed.update(msgspec.json.encode(decides))
+    return hashed.hexdigest()
 
 
 def _ledger(table: list[LedgerRow]) -> Any:

@@ -160,22 +160,24 @@ def compare(baseline: Baseline, now: Sequence[tuple[str, BaselineEntry | None]])
 
     ``now`` has the entry of each by name, with None if it has no verdict, which is worse than any verdict.
     """
-    found: list[BaselineDifference] = []
+    found_differences: list[BaselineDifference] = []
     seen: dict[str, None] = {}
     for name, entry in now:
         key = unused(name, seen)
         seen[key] = None
         before = baseline.entries.get(key)
         if before is None:
-            found.append(BaselineDifference(key, (BaselineChange("playbook", "missing", "new"),)))
+            found_differences.append(BaselineDifference(key, (BaselineChange("playbook", "missing", "new"),)))
         elif entry is None:
-            found.append(
+            found_differences.append(
                 BaselineDifference(key, (BaselineChange("verdict", before.verdict, "none", 1, regression=True),))
             )
         else:
-            found.append(BaselineDifference(key, tuple(differences(before, entry))))
+            found_differences.append(BaselineDifference(key, tuple(differences(before, entry))))
     gone = [key for key in baseline.entries if key not in seen]
-    return found + [BaselineDifference(key, (BaselineChange("playbook", "present", "not run"),)) for key in gone]
+    return found_differences + [
+        BaselineDifference(key, (BaselineChange("playbook", "present", "not run"),)) for key in gone
+    ]
 
 
 def differences(before: BaselineEntry, now: BaselineEntry) -> list[BaselineChange]:
@@ -222,37 +224,37 @@ def _trend(before: int, now: int) -> int:
     return (now > before) - (now < before)
 
 
-def _entry(found: Any, where: str) -> BaselineEntry:
-    if not isinstance(found, Mapping):
-        raise BaselineError(f"{where}: found {_kind(found)}, expected an object")
-    verdict = _take(found, "verdict", str, where)
+def _entry(document: Any, where: str) -> BaselineEntry:
+    if not isinstance(document, Mapping):
+        raise BaselineError(f"{where}: found {_kind(document)}, expected an object")
+    verdict = _take(document, "verdict", str, where)
     if verdict not in VERDICTS:
         raise BaselineError(f"{where}: verdict: found {shown(verdict)}, expected one of {', '.join(VERDICTS)}")
-    ledger = _take(found, "ledger", Mapping, where)
+    ledger = _take(document, "ledger", Mapping, where)
     expectations: dict[str, bool] = {}
-    for number, each in enumerate(_take(found, "expectations", list, where), 1):
-        place = f"{where}: expectation {number}"
+    for number, each in enumerate(_take(document, "expectations", list, where), 1):
+        position = f"{where}: expectation {number}"
         if not isinstance(each, Mapping):
-            raise BaselineError(f"{place}: found {_kind(each)}, expected an object")
-        expectations[unused(_take(each, "text", str, place), expectations)] = _take(each, "ok", bool, place)
+            raise BaselineError(f"{position}: found {_kind(each)}, expected an object")
+        expectations[unused(_take(each, "text", str, position), expectations)] = _take(each, "ok", bool, position)
     unavailable_us = None
-    if "unavailable" in found:
-        spent = _take(found, "unavailable", Mapping, where)
+    if "unavailable" in document:
+        spent = _take(document, "unavailable", Mapping, where)
         unavailable_us = _amount(spent, "us", f"{where}: unavailable")
     return BaselineEntry(
-        playbook=_take(found, "playbook", str, where),
-        profile=_take(found, "profile", str, where),
-        seed=_take(found, "seed", int, where),
+        playbook=_take(document, "playbook", str, where),
+        profile=_take(document, "profile", str, where),
+        seed=_take(document, "seed", int, where),
         verdict=verdict,
-        digest=_take(found, "digest", str, where),
+        digest=_take(document, "digest", str, where),
         ledger={key: _amount(ledger, key, f"{where}: ledger") for key in COUNTED},
         expectations=expectations,
         unavailable_us=unavailable_us,
     )
 
 
-def _amount(found: Mapping[str, Any], key: str, where: str) -> int:
-    amount: int = _take(found, key, int, where)
+def _amount(document: Mapping[str, Any], key: str, where: str) -> int:
+    amount: int = _take(document, key, int, where)
     if amount < 0:
         raise BaselineError(f"{where}: {key}: found {amount}, expected a whole number from 0")
     return amount
@@ -270,10 +272,10 @@ _NAMES: Final[Mapping[Any, str]] = {
 }
 
 
-def _take(found: Mapping[str, Any], key: str, wanted: type, where: str) -> Any:
-    if key not in found:
+def _take(document: Mapping[str, Any], key: str, wanted: type, where: str) -> Any:
+    if key not in document:
         raise BaselineError(f"{where}: {key} is missing; expected what 'run --json' prints or --save-baseline writes")
-    value = found[key]
+    value = document[key]
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
         raise BaselineError(f"{where}: {key}: found {_kind(value)}, expected {_NAMES[wanted]}")
     return value

@@ -28,15 +28,15 @@ from playbooks.results.group_progress import DeliveredOffsets, ReadStalls
 class PartitionLatencies:
     """Latencies of a client's records, by partition and together."""
 
-    __slots__ = ("_by_partition", "whole")
+    __slots__ = ("_by_partition", "overall")
 
     def __init__(self, saved: tuple[Any, ...] = ()) -> None:
         """``saved`` is the state returned by :meth:`save`."""
         self._by_partition = {name: LatencyHistogram(counts) for name, counts in saved}
-        self.whole = LatencyHistogram()
+        self.overall = LatencyHistogram()
         """Latencies over all partitions."""
         for known in self._by_partition.values():
-            self.whole.include(known)
+            self.overall.include(known)
 
     def add(self, partition: str, latency_us: int, records: int) -> None:
         """Record the latency of ``records`` records of a partition."""
@@ -44,11 +44,11 @@ class PartitionLatencies:
         if known is None:
             known = self._by_partition[partition] = LatencyHistogram()
         known.add(latency_us, records)
-        self.whole.add(latency_us, records)
+        self.overall.add(latency_us, records)
 
     def of(self, partition: str | None) -> LatencyHistogram:
         """Return the latencies of one partition, or of all."""
-        return self.whole if partition is None else self._by_partition.get(partition, _NONE)
+        return self.overall if partition is None else self._by_partition.get(partition, _NONE)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state."""
@@ -265,15 +265,15 @@ class ClientStats:
     @classmethod
     def from_saved(cls, saved: tuple[Any, ...]) -> "ClientStats":
         """Restore the state of :meth:`save`."""
-        books = cls()
+        stats = cls()
         producers, groups, killed, closed, readable = saved
-        books.readable = dict(readable)
-        books.killed, books.closed = dict(killed), dict(closed)
-        books.producers = {name: ProducerStats.from_saved(each) for name, each in producers}
-        for producer in books.producers.values():
-            books.latencies.include(producer.latencies.whole)
-        books.groups = {name: GroupStats.from_saved(each) for name, each in groups}
-        return books
+        stats.readable = dict(readable)
+        stats.killed, stats.closed = dict(killed), dict(closed)
+        stats.producers = {name: ProducerStats.from_saved(each) for name, each in producers}
+        for producer in stats.producers.values():
+            stats.latencies.include(producer.latencies.overall)
+        stats.groups = {name: GroupStats.from_saved(each) for name, each in groups}
+        return stats
 
 
 Counts = tuple[tuple[str, int], ...]
@@ -292,10 +292,10 @@ class LatencySummary:
     max_us: int = 0
 
     @classmethod
-    def of(cls, known: LatencyHistogram) -> "LatencySummary":
+    def of(cls, histogram: LatencyHistogram) -> "LatencySummary":
         """Summarise a histogram of latencies."""
-        p50, p95, p99 = [known.percentile(percent) for percent in (50, 95, 99)]
-        return cls(known.records, known.least, p50, p95, p99, known.greatest)
+        p50, p95, p99 = [histogram.percentile(percent) for percent in (50, 95, 99)]
+        return cls(histogram.records, histogram.least, p50, p95, p99, histogram.greatest)
 
     def to_json(self) -> dict[str, int]:
         """Return the JSON object of the published document."""
@@ -543,7 +543,7 @@ def _producer(name: str, stats: ClientStats, view: ProducerView | None) -> Produ
         killed=stats.killed.get(name, 0),
         closed=stats.closed.get(name, 0),
         failure=book.failure,
-        latency=LatencySummary.of(book.latencies.whole),
+        latency=LatencySummary.of(book.latencies.overall),
     )
 
 
@@ -566,7 +566,7 @@ def _group(name: str, stats: ClientStats, view: GroupView | None, now: int) -> G
         resets=book.resets,
         read_stall_us=book.stalls.longest(now),
         members=tuple([_member(each, stats, book.members.get(each)) for each in sorted({*book.members, *assigned})]),
-        latency=LatencySummary.of(book.latencies.whole),
+        latency=LatencySummary.of(book.latencies.overall),
     )
 
 
@@ -700,7 +700,7 @@ def _advanced(stats: ClientStats, event: Any) -> None:
 def _deleted(stats: ClientStats, event: Any) -> None:
     stats.readable.pop(event.partition, None)
     for group in stats.groups.values():
-        group.stalls.gone(event.partition)
+        group.stalls.partition_deleted(event.partition)
 
 
 def _truncation(stats: ClientStats, event: Any) -> None:

@@ -171,20 +171,20 @@ _BY_SETTING: Final[dict[str, Callable[[AnyCluster], str]]] = {
 }
 
 
-def expected_reason(wrong: Failure, findings: Sequence[Finding], cluster: AnyCluster, listed: tuple[str, ...]) -> str:
+def expected_reason(failure: Failure, findings: Sequence[Finding], cluster: AnyCluster, listed: tuple[str, ...]) -> str:
     """Return why a failure is expected; empty if it is not. ``listed`` are the keys listed by the playbook."""
-    if any(fnmatchcase(wrong.key, current_key(pattern)) for pattern in listed):
+    if any(fnmatchcase(failure.key, current_key(pattern)) for pattern in listed):
         return LISTED
-    if wrong.known:
+    if failure.known:
         return VERSION
-    if wrong.kind != FINDING:
-        return _by_findings(wrong, findings, cluster) if wrong.kind == ANOMALY else ""
-    return _of_cause(wrong.name.rpartition("/")[2], cluster)
+    if failure.kind != FINDING:
+        return _by_findings(failure, findings, cluster) if failure.kind == ANOMALY else ""
+    return _of_cause(failure.name.rpartition("/")[2], cluster)
 
 
-def _by_findings(wrong: Failure, findings: Sequence[Finding], cluster: AnyCluster) -> str:
+def _by_findings(failure: Failure, findings: Sequence[Finding], cluster: AnyCluster) -> str:
     """Return why an observed anomaly is expected: duplicate or reordered records whose cause is expected."""
-    kind = _SEEN_OF.get(wrong.name)
+    kind = _SEEN_OF.get(failure.name)
     whys = [_of_cause(finding.cause, cluster) for finding in findings if finding.kind == kind]
     if kind == DUPLICATE and not whys:  # one of the two was lost since
         whys = [_not_idempotent(cluster) or _forgotten(cluster)]

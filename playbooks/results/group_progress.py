@@ -70,7 +70,7 @@ class ReadStalls:
         """Return partition → start time, for stalls that have not ended."""
         return dict(self._since)
 
-    def gone(self, partition: str) -> None:
+    def partition_deleted(self, partition: str) -> None:
         """Forget a deleted partition."""
         self._read_to.pop(partition, None)
         self._since.pop(partition, None)

@@ -326,12 +326,12 @@ class Availability:
     def from_saved(cls, saved: tuple[Any, ...]) -> "Availability":
         """Restore the state of :meth:`save`."""
         bounds, services, partitions, serving, newest, stopped, fenced = saved
-        found = cls(dict(bounds))
-        found._services = {key: ServiceTracker.from_saved(each) for key, each in services}
-        found.partitions = {name: Outages.from_saved(each) for name, each in partitions}
-        found._serving, found._newest = dict(serving), dict(newest)
-        found._stopped, found._fenced = dict.fromkeys(stopped), dict.fromkeys(fenced)
-        return found
+        availability = cls(dict(bounds))
+        availability._services = {key: ServiceTracker.from_saved(each) for key, each in services}
+        availability.partitions = {name: Outages.from_saved(each) for name, each in partitions}
+        availability._serving, availability._newest = dict(serving), dict(newest)
+        availability._stopped, availability._fenced = dict.fromkeys(stopped), dict.fromkeys(fenced)
+        return availability
 
 
 def _mark(brokers: dict[int, None], broker: int, marked: bool) -> None:

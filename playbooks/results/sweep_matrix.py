@@ -149,10 +149,10 @@ class SweepMatrix:
         return worst(row.code for row in self.rows)
 
 
-def _matters(name: str, found: Mapping[Cell, tuple[int, ...] | None]) -> bool:
+def _matters(name: str, costs: Mapping[Cell, tuple[int, ...] | None]) -> bool:
     """Return whether an axis changes a cost, as far as rows can be compared; True if none can."""
     by_rest: dict[Cell, list[tuple[int, ...] | None]] = {}
-    for settings, cost in found.items():
+    for settings, cost in costs.items():
         by_rest.setdefault(tuple(pair for pair in settings if pair[0] != name), []).append(cost)
     return any(len(each) == 1 or None in each or len(set(each)) > 1 for each in by_rest.values())
 
@@ -198,10 +198,10 @@ def beats(one: Sequence[int], other: Sequence[int]) -> bool:
     return all(a <= b for a, b in zip(one, other, strict=True)) and tuple(one) != tuple(other)
 
 
-def pareto(found: Sequence[Sequence[int] | None]) -> tuple[bool, ...]:
+def pareto(costs: Sequence[Sequence[int] | None]) -> tuple[bool, ...]:
     """Return for each costs whether no others beat them; False for None."""
-    there = [each for each in found if each is not None]
-    return tuple(each is not None and not any(beats(other, each) for other in there) for each in found)
+    there = [each for each in costs if each is not None]
+    return tuple(each is not None and not any(beats(other, each) for other in there) for each in costs)
 
 
 def to_json(matrix: SweepMatrix, advice: str) -> dict[str, Any]:

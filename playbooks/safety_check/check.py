@@ -122,7 +122,7 @@ class SafetyEffect:
 def effect(pair: FuturePair) -> SafetyEffect:
     """Return the difference between the futures with and without the action."""
     action, baseline = pair.action, pair.baseline
-    known = {(each.partition, each.cause, each.acks): each.count for each in baseline.losses}
+    baseline_losses = {(each.partition, each.cause, each.acks): each.count for each in baseline.losses}
     broken = [each[:2] for each in baseline.violations]
     return SafetyEffect(
         pair,
@@ -133,7 +133,13 @@ def effect(pair: FuturePair) -> SafetyEffect:
             name: felt.added_to(baseline.readers.get(name, ReaderImpact()), _stall_added(name, pair))
             for name, felt in action.readers.items()
         },
-        tuple([each for each in action.losses if each.count > known.get((each.partition, each.cause, each.acks), 0)]),
+        tuple(
+            [
+                each
+                for each in action.losses
+                if each.count > baseline_losses.get((each.partition, each.cause, each.acks), 0)
+            ]
+        ),
         tuple([each for each in action.violations if each[:2] not in broken]),
         tuple([each for each in action.unfinished if each not in baseline.unfinished]),
     )
@@ -148,8 +154,8 @@ def _stall_added(group: str, pair: FuturePair) -> int:
     )
 
 
-def _added(found: dict[Any, Spans], anyhow: dict[Any, Spans]) -> dict[Any, Spans]:
-    left = {key: without(spans, anyhow.get(key, ())) for key, spans in found.items()}
+def _added(measured: dict[Any, Spans], anyhow: dict[Any, Spans]) -> dict[Any, Spans]:
+    left = {key: without(spans, anyhow.get(key, ())) for key, spans in measured.items()}
     return {key: spans for key, spans in left.items() if spans}
 
 
@@ -301,18 +307,18 @@ def prepare(
     session = start.session()
     facts = _facts(session)
     if steps is not None:
-        found = read_list(*steps, facts, FIRST + 1)
+        actions = read_list(*steps, facts, FIRST + 1)
     elif text:
-        found = read_question(text, facts, lambda target: _is_down(session, target), FIRST + 1)
+        actions = read_question(text, facts, lambda target: _is_down(session, target), FIRST + 1)
     else:
-        found = start.rest()
-        if not found:
+        actions = start.remaining_steps()
+        if not actions:
             raise StartPointError(
                 f"{start.path}: no steps remain; ask about an action, such as 'restart broker(2)'",
                 code="nothing_left_to_do",
             )
     lasting_us, why = _horizon(session, horizon_us)
-    return Question(text, ActionPlan(tuple([_limited(step, lasting_us) for step in found]), lasting_us), why)
+    return Question(text, ActionPlan(tuple([_limited(step, lasting_us) for step in actions]), lasting_us), why)
 
 
 def check_question(playbook: Playbook, text: str, steps: tuple[str, str] | None = None) -> None:

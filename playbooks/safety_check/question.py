@@ -42,7 +42,7 @@ class QuestionPart(NamedTuple):
     column: int
 
 
-def wrong(text: str, column: int, message: str) -> PlaybookError:
+def question_error(text: str, column: int, message: str) -> PlaybookError:
     """Return the error about a question."""
     return PlaybookError([Problem(PATH, 1, column, "", message)], {PATH: text})
 
@@ -54,35 +54,35 @@ def pieces(text: str) -> list[QuestionPart]:
         PlaybookError: it is too long, has several lines, or a bracket or quote is not closed.
     """
     if len(text) > LONGEST:
-        raise wrong("", 1, f"found {len(text)} characters, expected at most {LONGEST}")
+        raise question_error("", 1, f"found {len(text)} characters, expected at most {LONGEST}")
     unprintable = next((place for place, each in enumerate(text) if not each.isprintable()), -1)
     if unprintable >= 0:
-        raise wrong(text, unprintable + 1, "found an unprintable character, expected one line of text")
-    found: list[QuestionPart] = []
+        raise question_error(text, unprintable + 1, "found an unprintable character, expected one line of text")
+    parts: list[QuestionPart] = []
     start = 0
     for word in words(QuestionPart(text, 1), text):
         at = word.column - 1
         if word.text in (";", "then"):
-            found.append(_stripped(text[start:at], start))
+            parts.append(_stripped(text[start:at], start))
             start = at + len(word.text)
-    found.append(_stripped(text[start:], start))
-    return found
+    parts.append(_stripped(text[start:], start))
+    return parts
 
 
 def _stripped(text: str, start: int) -> QuestionPart:
     return QuestionPart(text.strip(), start + len(text) - len(text.lstrip()) + 1)
 
 
-def words(piece: QuestionPart, whole: str) -> list[QuestionPart]:
+def words(piece: QuestionPart, question: str) -> list[QuestionPart]:
     """Split an action at blanks outside of brackets and quotes; a semicolon is a word of its own.
 
     Raises:
         PlaybookError: a bracket or quote is not closed.
     """
-    return list(_words(piece, whole))
+    return list(_words(piece, question))
 
 
-def _words(piece: QuestionPart, whole: str) -> Iterator[QuestionPart]:
+def _words(piece: QuestionPart, question: str) -> Iterator[QuestionPart]:
     text, first = piece
     start, quote, opened = 0, "", list[int]()
     for at, each in enumerate(text):
@@ -97,9 +97,9 @@ def _words(piece: QuestionPart, whole: str) -> Iterator[QuestionPart]:
             opened.append(at)
         elif each in _CLOSE:
             if not opened:
-                raise wrong(whole, first + at, f"found {each!r} without its opening bracket")
+                raise question_error(question, first + at, f"found {each!r} without its opening bracket")
             if _CLOSE[_OPEN.index(text[opened[-1]])] != each:
-                raise wrong(whole, first + at, f"found {each!r}, which does not match the open bracket")
+                raise question_error(question, first + at, f"found {each!r}, which does not match the open bracket")
             opened.pop()
         elif not opened and each in " ;":
             if start < at:
@@ -108,7 +108,9 @@ def _words(piece: QuestionPart, whole: str) -> Iterator[QuestionPart]:
                 yield QuestionPart(each, first + at)
             start = at + 1
     if opened:
-        raise wrong(whole, first + opened[-1], f"found {text[opened[-1]]!r} without its closing counterpart")
+        raise question_error(
+            question, first + opened[-1], f"found {text[opened[-1]]!r} without its closing counterpart"
+        )
     if start < len(text):
         yield QuestionPart(text[start:], first + start)
 
@@ -143,20 +145,20 @@ def read_question(
         PlaybookError: with the column of the first error.
     """
     notes = ErrorNotes(PATH, [], facts)
-    reader, found, stopped = TimedSteps(), list[Step](), dict[str, None]()
+    reader, steps, stopped = TimedSteps(), list[Step](), dict[str, None]()
     for number, piece in enumerate(pieces(text)):
         node = _Action(piece, text, lambda target: target in stopped or is_down(target)).node()
         step = reader.read(node, first + number, "", notes)
         if notes.problems or step is None:
             raise PlaybookError([replace(min(notes.problems), path=PATH)], {PATH: text})
-        if found:
-            step = _waiting(step, found[-1])
+        if steps:
+            step = _waiting(step, steps[-1])
         if step.verb == "inject" and step.name in _ENDING and step.for_us < 0:
             stopped[step.target] = None
         elif step.target in stopped:
             del stopped[step.target]
-        found.append(step)
-    return tuple(found)
+        steps.append(step)
+    return tuple(steps)
 
 
 def _waiting(step: Step, before: Step) -> Step:
@@ -192,22 +194,24 @@ def read_list(text: str, path: str, facts: PlaybookNames, first: int = 0) -> tup
 class _Action:
     """Converter of one action from words to the mapping that a step is read from."""
 
-    def __init__(self, piece: QuestionPart, whole: str, is_down: IsDown) -> None:
+    def __init__(self, piece: QuestionPart, question: str, is_down: IsDown) -> None:
         self._piece = piece
-        self._whole = whole
+        self._question = question
         self._is_down = is_down
-        self._words = words(piece, whole)
+        self._words = words(piece, question)
         self._entries: dict[str, tuple[Scalar, Node]] = {}
 
     def node(self) -> YamlMapping:
         """Return the step's keys and values, each with its column in the question."""
         if not self._words:
-            raise wrong(self._whole, self._piece.column, "found no action, expected one such as restart broker(2)")
+            raise question_error(
+                self._question, self._piece.column, "found no action, expected one such as restart broker(2)"
+            )
         self._trigger()
         verb = self._words.pop(0)
         name = verb.text.replace("-", "_").rstrip(":")
         if name == HEAL:
-            target = self._rest()
+            target = self._remaining_words()
             self._put(HEAL, target or QuestionPart("all", verb.column))
         elif name in OPERATIONS or name in OPERATION_ALIASES:
             self._put("admin", QuestionPart(name, verb.column))
@@ -216,7 +220,9 @@ class _Action:
             self._fault(QuestionPart(name, verb.column))
         else:
             known = "a fault, an operation or heal, see: floodmark faults"
-            raise wrong(self._whole, verb.column, f"found {shown(verb.text)}, expected {known}{nearest(name, VERBS)}")
+            raise question_error(
+                self._question, verb.column, f"found {shown(verb.text)}, expected {known}{nearest(name, VERBS)}"
+            )
         return YamlMapping(1, self._piece.column, self._entries)
 
     # -- when it acts -----------------------------------------------------------------------------------------------
@@ -225,20 +231,22 @@ class _Action:
         first = self._words[0]
         if first.text == "at":
             message = "found a time, expected after 10s and when CONDITION; use --at to set the start"
-            raise wrong(self._whole, first.column, message)
+            raise question_error(self._question, first.column, message)
         if first.text == "after":
             self._words.pop(0)
             span = self._next(first, "a duration such as 10s")
             try:
                 duration_us(span.text.rstrip(":,"))
             except UnitError as error:
-                raise wrong(self._whole, span.column, f"found {shown(span.text)}, expected {error}") from None
+                raise question_error(
+                    self._question, span.column, f"found {shown(span.text)}, expected {error}"
+                ) from None
             self._put("after", QuestionPart(span.text.rstrip(":,"), span.column))
         elif first.text == "when":
             self._words.pop(0)
             self._condition(first)
         if not self._words:
-            raise wrong(self._whole, first.column, f"found {shown(first.text)} without an action after it")
+            raise question_error(self._question, first.column, f"found {shown(first.text)} without an action after it")
 
     def _condition(self, when: QuestionPart) -> None:
         """Parse the words before the first word that an action can begin with as a condition."""
@@ -246,13 +254,13 @@ class _Action:
         start = when.column - 1 + len(when.text)
         for number, word in enumerate(self._words):
             if number and word.text.replace("-", "_") in VERBS:
-                text = self._whole[start : word.column - 1]
+                text = self._question[start : word.column - 1]
                 column = start + 1 + len(text) - len(text.lstrip())
                 text, within = self._limit(text.strip().rstrip(":,").strip(), column)
                 try:
                     parse(text)
                 except ConditionError as found:
-                    error = error or wrong(self._whole, column + found.column - 1, found.message)
+                    error = error or question_error(self._question, column + found.column - 1, found.message)
                     continue
                 self._put("when", QuestionPart(text, column))
                 if within is not None:
@@ -260,7 +268,7 @@ class _Action:
                 self._words = self._words[number:]
                 return
         message = "found no action after the condition, expected one such as restart broker(2)"
-        raise error or wrong(self._whole, when.column, message)
+        raise error or question_error(self._question, when.column, message)
 
     @staticmethod
     def _limit(text: str, column: int) -> tuple[str, QuestionPart | None]:
@@ -274,7 +282,7 @@ class _Action:
 
     def _fault(self, verb: QuestionPart) -> None:
         self._inject(verb)
-        target = self._rest()
+        target = self._remaining_words()
         if target is not None:
             self._put("target", target)
         if verb.text == RESTART and target is not None and not self._is_down(target.text):
@@ -290,14 +298,14 @@ class _Action:
             duration_us(given.text if isinstance(given, Scalar) else "")
         except UnitError as error:
             found = given.text if isinstance(given, Scalar) else target.text
-            raise wrong(self._whole, given.column, f"for: found {shown(found)}, expected {error}") from None
+            raise question_error(self._question, given.column, f"for: found {shown(found)}, expected {error}") from None
 
     def _inject(self, verb: QuestionPart) -> None:
         self._put("inject", verb)
 
     def _operation(self, name: str) -> None:
         """Parse an operation: its first word is its subject, unless that is given by name."""
-        about = self._rest()
+        about = self._remaining_words()
         if about is None:
             return
         params = [each for each in OPERATIONS[name].params if each.type in _ABOUT and each.name not in self._entries]
@@ -306,14 +314,16 @@ class _Action:
             numbered = about.text.rpartition("-")[2].isdigit()
             params = [each for each in params if each.type == ("partition" if numbered else "topic")]
         if not params:
-            raise wrong(self._whole, about.column, f"found {shown(about.text)}, expected parameters as key=value")
+            raise question_error(
+                self._question, about.column, f"found {shown(about.text)}, expected parameters as key=value"
+            )
         param = params[0]
         if param.type == "broker" and about.text.startswith("broker(") and about.text.endswith(")"):
             about = QuestionPart(about.text[7:-1].strip(), about.column + 7)
         listing = param.type in ("brokers", "scopes") and not about.text.startswith("[")
         self._put(param.name, QuestionPart(f"[{about.text}]", about.column - 1) if listing else about)
 
-    def _rest(self) -> QuestionPart | None:
+    def _remaining_words(self) -> QuestionPart | None:
         """Return the words that are no parameters as one; ``for``, ``if any`` and parameters become entries."""
         kept: list[QuestionPart] = []
         ended = False
@@ -330,7 +340,9 @@ class _Action:
             elif word.text == "on" and not kept and self._words:
                 continue
             elif ended:
-                raise wrong(self._whole, word.column, f"found {shown(word.text)}, expected for and key=value here")
+                raise question_error(
+                    self._question, word.column, f"found {shown(word.text)}, expected for and key=value here"
+                )
             else:
                 kept.append(word)
                 continue
@@ -338,17 +350,19 @@ class _Action:
         if not kept:
             return None
         start, last = kept[0].column - 1, kept[-1]
-        return QuestionPart(self._whole[start : last.column - 1 + len(last.text)], kept[0].column)
+        return QuestionPart(self._question[start : last.column - 1 + len(last.text)], kept[0].column)
 
     def _next(self, after: QuestionPart, allowed: str) -> QuestionPart:
         if not self._words:
-            raise wrong(self._whole, after.column, f"found nothing after {shown(after.text)}, expected {allowed}")
+            raise question_error(
+                self._question, after.column, f"found nothing after {shown(after.text)}, expected {allowed}"
+            )
         return self._words.pop(0)
 
     def _put(self, key: str, value: QuestionPart) -> None:
         """Add a key of the step with its value, parsed as YAML."""
         if key in self._entries and key != "inject":
-            raise wrong(self._whole, value.column, f"found {key} twice, allowed once")
+            raise question_error(self._question, value.column, f"found {key} twice, allowed once")
         where = Scalar(1, value.column, key, plain=True, exact=value.column)
         self._entries[key] = (where, self._value(value))
 
@@ -360,7 +374,7 @@ class _Action:
         except PlaybookError as error:
             problems = list(error.problems)
         if problems:
-            raise wrong(self._whole, value.column + problems[0].column - 1, problems[0].message)
+            raise question_error(self._question, value.column + problems[0].column - 1, problems[0].message)
         return moved(node, value.column - 1)
 
 

@@ -109,12 +109,12 @@ def _refused(start: StartPoint) -> dict[str, str]:
     """Return the refused steps by name and the refused operator actions by position, with the reason."""
     playbook = start.playbook()
     session = Session.start(replace(playbook, steps=playbook.steps[: start.steps]), seed=start.seed, open_ended=True)
-    found: dict[str, str] = {}
+    errors: dict[str, str] = {}
 
     def note(operator: str = "") -> None:
         for event in session.drain():
             if isinstance(event, StepTaken) and event.error:
-                found[operator if event.by == OPERATOR else event.by] = event.error
+                errors[operator if event.by == OPERATOR else event.by] = event.error
 
     for each in start.actions:
         run_to_position(session, each.at_us, each.executed, each.steps)
@@ -124,12 +124,12 @@ def _refused(start: StartPoint) -> dict[str, str]:
     run_to_position(session, start.at_us, start.executed, start.steps)
     note()
     asserted = {step_name(step) for step in playbook.steps if step.refused}
-    return {name: error for name, error in found.items() if name not in asserted}
+    return {name: error for name, error in errors.items() if name not in asserted}
 
 
-def _exactly(step: Step, place: tuple[int, int]) -> Trigger:
+def _exactly(step: Step, position: tuple[int, int]) -> Trigger:
     """Return the exact trigger: a time, with an event count only if a condition or position put it within that time."""
-    at_us, executed = place
+    at_us, executed = position
     return Trigger("at", at_us, executed=executed if step.trigger.kind == "when" or step.trigger.executed >= 0 else -1)
 
 
@@ -283,20 +283,22 @@ def _spread(spread: SeedSpread) -> str:
 def lines(result: SafetyCheckResult) -> list[str]:
     """Return the whole answer as lines."""
     answer, worst = result.answer, result.answer.worst
-    found = [headline(answer)]
+    lines_of_report = [headline(answer)]
     if answer.why:
-        found.append(_line("why", answer.why))
+        lines_of_report.append(_line("why", answer.why))
     if answer.verdict != "stalls" and answer.spread_of("stall_us").worst:
-        found.append(_line("stalls", f"writes for {_spread(answer.spread_of('stall_us'))}"))
-    found += [_line(f"stalled (acks={acks_text(acks)})", text) for acks, text in _by_acks(worst)]
-    found += _besides(answer)
-    found.append(_line("baseline", _baseline(worst)))
-    found.append(_line("horizon", f"{duration_text(result.question.plan.horizon_us)}: {result.question.horizon_words}"))
+        lines_of_report.append(_line("stalls", f"writes for {_spread(answer.spread_of('stall_us'))}"))
+    lines_of_report += [_line(f"stalled (acks={acks_text(acks)})", text) for acks, text in _by_acks(worst)]
+    lines_of_report += _besides(answer)
+    lines_of_report.append(_line("baseline", _baseline(worst)))
+    lines_of_report.append(
+        _line("horizon", f"{duration_text(result.question.plan.horizon_us)}: {result.question.horizon_words}")
+    )
     reason = WHY_STALL if answer.stall_us == STALL_US else "as requested"
-    found.append(_line("threshold", f"more than {duration_text(answer.stall_us)}: {reason}"))
+    lines_of_report.append(_line("threshold", f"more than {duration_text(answer.stall_us)}: {reason}"))
     seeds = counted(len(answer.effects), "simulated seed")
-    found.append(_line("note", f"based on {seeds}; other seeds may differ"))
-    return found
+    lines_of_report.append(_line("note", f"based on {seeds}; other seeds may differ"))
+    return lines_of_report
 
 
 def _line(label: str, text: str) -> str:
@@ -305,30 +307,34 @@ def _line(label: str, text: str) -> str:
 
 def _by_acks(effect: SafetyEffect) -> list[tuple[int, str]]:
     """For each acks level, return the clients with the longest outages, under the seed that is shown."""
-    found: dict[int, list[str]] = {}
+    stalls: dict[int, list[str]] = {}
     for (client, acks, partition), spans in effect.writes.items():
         if longest(spans):
-            found.setdefault(acks, []).append(f"{client} into {partition} {short_seconds(longest(spans))}")
+            stalls.setdefault(acks, []).append(f"{client} into {partition} {short_seconds(longest(spans))}")
     few = 4
     return [
         (acks, ", ".join(each[:few]) + (f" and {len(each) - few} more" if len(each) > few else ""))
-        for acks, each in sorted(found.items())
+        for acks, each in sorted(stalls.items())
     ]
 
 
 def _besides(answer: SafetyAnswer) -> list[str]:
-    found = []
+    lines_of_report = []
     leaderless = answer.spread_of("leaderless_us")
     if leaderless.worst:
-        found.append(_line("reads", f"a partition without a leader for {_spread(leaderless)}"))
-    found += [_line("groups", text) for name, felt in answer.worst.readers.items() if (text := _felt(name, felt))]
+        lines_of_report.append(_line("reads", f"a partition without a leader for {_spread(leaderless)}"))
+    lines_of_report += [
+        _line("groups", text) for name, felt in answer.worst.readers.items() if (text := _felt(name, felt))
+    ]
     under = max(sum(map(length, each.under_min.values())) for each in answer.effects)
     if under:
-        found.append(_line("ISR", f"below min.insync.replicas for up to {short_seconds(under)}, over all partitions"))
+        lines_of_report.append(
+            _line("ISR", f"below min.insync.replicas for up to {short_seconds(under)}, over all partitions")
+        )
     for name, words in _COUNTS.items():
         if answer.maximum(name):
-            found.append(_line("up to", f"{answer.maximum(name)} {words}"))
-    return found
+            lines_of_report.append(_line("up to", f"{answer.maximum(name)} {words}"))
+    return lines_of_report
 
 
 LEAST_STALL_US: Final = 1_000_000

@@ -49,17 +49,17 @@ def longest_added(spans: Spans, others: Spans) -> int:
     action, so only the longest overlap with one of them is subtracted.
     """
     ends = [end for _start, end in others]
-    most = 0
+    longest = 0
     for start, end in spans:
-        if end - start <= most:
+        if end - start <= longest:
             continue
         common = 0
         for low, high in islice(others, bisect_right(ends, start), None):
             if low >= end:
                 break
             common = max(common, min(end, high) - max(start, low))
-        most = max(most, end - start - common)
-    return most
+        longest = max(longest, end - start - common)
+    return longest
 
 
 # Outages of clients, partitions and groups.
@@ -109,18 +109,18 @@ class ReadStallMonitor:
             elif kind == "partition_deleted":
                 self._readable.pop(event.partition, None)
                 for stalls in self._groups.values():
-                    stalls.gone(event.partition)
+                    stalls.partition_deleted(event.partition)
             elif (read_to := read_up_to(event)) >= 0:
                 self._moved(event, read_to)
 
     def until(self, now_us: int) -> dict[GroupPartition, Spans]:
         """Return all stalls so far; an open one is cut off now."""
-        found = {key: list(spans) for key, spans in self._over.items()}
+        stall_times = {key: list(spans) for key, spans in self._over.items()}
         for group, stalls in self._groups.items():
             for partition, since_us in stalls.waiting().items():
                 if now_us - since_us >= PACE_US:
-                    found.setdefault((group, partition), []).append((since_us, now_us))
-        return {key: tuple(spans) for key, spans in sorted(found.items())}
+                    stall_times.setdefault((group, partition), []).append((since_us, now_us))
+        return {key: tuple(spans) for key, spans in sorted(stall_times.items())}
 
     def _advanced(self, event: Any) -> None:
         epoch, _hw = self._readable.get(event.partition, (-1, 0))
@@ -399,12 +399,12 @@ def _unexpected(result: SessionResult) -> list[InvariantViolated]:
 
 def _losses(result: SessionResult) -> tuple[LossGroup, ...]:
     """Merge losses with the same partition, cause and acks level."""
-    found: dict[tuple[str, str, int], tuple[int, int]] = {}
+    groups: dict[tuple[str, str, int], tuple[int, int]] = {}
     for each in result.losses:
         key = (each.partition, each.cause, each.acks)
-        count, committed = found.get(key, (0, 0))
-        found[key] = (count + each.count, committed + (each.count if each.committed else 0))
-    return tuple([LossGroup(name, lost, read, acks, cause) for (name, cause, acks), (lost, read) in found.items()])
+        count, committed = groups.get(key, (0, 0))
+        groups[key] = (count + each.count, committed + (each.count if each.committed else 0))
+    return tuple([LossGroup(name, lost, read, acks, cause) for (name, cause, acks), (lost, read) in groups.items()])
 
 
 # Jobs that simulate the futures of one seed in another process, and their execution.

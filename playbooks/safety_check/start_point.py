@@ -92,7 +92,7 @@ class StartPoint:
             )
         return session
 
-    def rest(self) -> tuple[Step, ...]:
+    def remaining_steps(self) -> tuple[Step, ...]:
         """Return the remaining steps of the playbook, to be taken after a step that acts now."""
         if any(each.verb == TAKE_OVER for each in self.actions):
             return ()

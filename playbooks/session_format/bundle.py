@@ -228,17 +228,17 @@ def _read_contents(file: Path, bundle: zipfile.ZipFile, member: zipfile.ZipInfo)
         )
     try:
         with bundle.open(member) as source:
-            found = json.loads(source.read(MOST_CONTENTS + 1))
+            contents = json.loads(source.read(MOST_CONTENTS + 1))
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{file}: {CONTENTS} is not JSON: {error}", code="not_json") from None
-    number = found.get("floodmark_bundle") if isinstance(found, dict) else None
+    number = contents.get("floodmark_bundle") if isinstance(contents, dict) else None
     if type(number) is not int:
         raise BundleError(f"{file} is not a bundle: {CONTENTS} has no floodmark_bundle", code="not_a_bundle")
     if number > BUNDLE_FORMAT:
         raise BundleError(
             f"{file}: a bundle of format {number}, this floodmark reads up to {BUNDLE_FORMAT}", code="later_format"
         )
-    session_id, files = found.get("session_id"), found.get("files")
+    session_id, files = contents.get("session_id"), contents.get("files")
     if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
         raise BundleError(
             f"{file}: {CONTENTS}: session_id: found {session_id!r:.80}, expected the id of a session",
@@ -246,7 +246,7 @@ def _read_contents(file: Path, bundle: zipfile.ZipFile, member: zipfile.ZipInfo)
         )
     if not isinstance(files, dict) or not all(_is_seal(seal) for seal in files.values()):
         raise BundleError(f"{file}: {CONTENTS}: files: expected the size and SHA-256 of every file", code="wrong_type")
-    return dict(found)
+    return dict(contents)
 
 
 def _is_seal(seal: object) -> bool:

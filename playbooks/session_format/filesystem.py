@@ -33,9 +33,9 @@ class FileSystem:
         """Create a directory; FileExistsError if it exists."""
         path.mkdir()
 
-    def create(self, path: Path, *, anew: bool = False) -> int:
-        """Create a file for appending; ``anew`` truncates an existing one."""
-        how = os.O_TRUNC if anew else os.O_EXCL
+    def create(self, path: Path, *, truncate: bool = False) -> int:
+        """Create a file for appending; ``truncate`` truncates an existing one."""
+        how = os.O_TRUNC if truncate else os.O_EXCL
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | how, 0o644)
 
     def open(self, path: Path) -> int:
@@ -98,7 +98,7 @@ def is_temporary(path: Path) -> bool:
 def write_whole(disk: FileSystem, path: Path, data: bytes) -> None:
     """Write a file atomically and durably: under a temporary name, synced, then renamed."""
     temporary = path.with_name(f".{path.name}{TEMPORARY}")
-    fd = disk.create(temporary, anew=True)
+    fd = disk.create(temporary, truncate=True)
     try:
         put(disk, fd, data)
         disk.sync_data(fd)

@@ -51,8 +51,8 @@ _KIND: Final = re.compile(rb'(?<=[{,\s])("kind"\s*:\s*)"(%s)"' % b"|".join(name.
 
 def current_events(lines: bytes) -> bytes:
     """Translate lines of ``events.jsonl``; whatever has the same name in both formats stays byte for byte."""
-    lines = _FIELD.sub(lambda found: b'"%s"' % EVENT_FIELDS[found[1].decode()].encode(), lines)
-    return _KIND.sub(lambda found: found[1] + b'"%s"' % EVENT_KINDS[found[2].decode()].encode(), lines)
+    lines = _FIELD.sub(lambda match: b'"%s"' % EVENT_FIELDS[match[1].decode()].encode(), lines)
+    return _KIND.sub(lambda match: match[1] + b'"%s"' % EVENT_KINDS[match[2].decode()].encode(), lines)
 
 
 def current_kinds(counts: Mapping[str, int]) -> dict[str, int]:
@@ -62,24 +62,24 @@ def current_kinds(counts: Mapping[str, int]) -> dict[str, int]:
 
 def current_result(result: Mapping[str, Any]) -> dict[str, Any]:
     """Translate ``result.json``; what is not of the type that it should be stays as it is."""
-    found = _renamed(result, _RESULT)
+    document = _renamed(result, _RESULT)
     for key, names in _IN_LISTS.items():
-        if isinstance(found.get(key), list):
-            found[key] = [_renamed(each, names) if isinstance(each, dict) else each for each in found[key]]
-    if isinstance(found.get("ledger"), dict):
-        found["ledger"] = _renamed(found["ledger"], _LEDGER)
+        if isinstance(document.get(key), list):
+            document[key] = [_renamed(each, names) if isinstance(each, dict) else each for each in document[key]]
+    if isinstance(document.get("ledger"), dict):
+        document["ledger"] = _renamed(document["ledger"], _LEDGER)
     for key, field, names in (
         ("findings", "kind", _FINDINGS),
         ("liveness_violations", "property", PROPERTIES),
         ("pending_liveness", "property", PROPERTIES),
     ):
-        for entry in found[key] if isinstance(found.get(key), list) else ():
+        for entry in document[key] if isinstance(document.get(key), list) else ():
             if isinstance(entry, dict) and entry.get(field) in list(names):
                 entry[field] = names[entry[field]]
-    for finding in found["findings"] if isinstance(found.get("findings"), list) else ():
+    for finding in document["findings"] if isinstance(document.get("findings"), list) else ():
         if isinstance(finding, dict) and isinstance(finding.get("chain"), list):
             finding["chain"] = [_chain_entry(each) if isinstance(each, dict) else each for each in finding["chain"]]
-    return found
+    return document
 
 
 def earlier_name(column: str, names: Mapping[str, str]) -> str:
@@ -93,5 +93,5 @@ def _chain_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**found, "event": EVENT_KINDS.get(kind, kind)} if isinstance(kind, str) else found
 
 
-def _renamed(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {names.get(key, key): value for key, value in found.items()}
+def _renamed(document: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    return {names.get(key, key): value for key, value in document.items()}

@@ -299,20 +299,20 @@ def why_no_session(directory: SessionPath) -> LayoutError:
 def read_start(directory: SessionPath) -> Start:
     """Read ``start.json``. Raises :class:`LayoutError`."""
     path = directory / START
-    found = read_object(path)
+    document = read_object(path)
     return Start(
-        **_head(path, {"title": "", **found}),
-        live=_take(path, found, "live", bool),
-        settings=dict(_take(path, found, "settings", dict)),
-        topics=tuple(_topic(path, topic) for topic in _take(path, found, "topics", list)),
-        brokers=tuple(_take(path, found, "brokers", list)),
-        producers=tuple(_take(path, found, "producers", list)),
-        groups=tuple(_take(path, found, "groups", list)),
-        branch=_origin(path, found),
-        readers=_texts(path, _take(path, {"readers": {}, **found}, "readers", dict)),
-        controller=_take(path, found, "controller", str) if "controller" in found else None,
-        service_bounds=_counts(path, _take(path, {"service_bounds": {}, **found}, "service_bounds", dict)),
-        source=_take(path, {"source": "", **found}, "source", str),
+        **_head(path, {"title": "", **document}),
+        live=_take(path, document, "live", bool),
+        settings=dict(_take(path, document, "settings", dict)),
+        topics=tuple(_topic(path, topic) for topic in _take(path, document, "topics", list)),
+        brokers=tuple(_take(path, document, "brokers", list)),
+        producers=tuple(_take(path, document, "producers", list)),
+        groups=tuple(_take(path, document, "groups", list)),
+        branch=_origin(path, document),
+        readers=_texts(path, _take(path, {"readers": {}, **document}, "readers", dict)),
+        controller=_take(path, document, "controller", str) if "controller" in document else None,
+        service_bounds=_counts(path, _take(path, {"service_bounds": {}, **document}, "service_bounds", dict)),
+        source=_take(path, {"source": "", **document}, "source", str),
     )
 
 
@@ -321,26 +321,26 @@ def read_manifest(directory: SessionPath) -> Manifest | None:
     path = directory / MANIFEST
     if not path.exists():
         return None
-    found = read_object(path)
-    files = _take(path, found, "files", dict)
-    head = _head(path, found)
-    kinds = _counts(path, _take(path, {"kinds": {}, **found}, "kinds", dict))
+    document = read_object(path)
+    files = _take(path, document, "files", dict)
+    head = _head(path, document)
+    kinds = _counts(path, _take(path, {"kinds": {}, **document}, "kinds", dict))
     return Manifest(
         **head,
-        wall_end=_take(path, found, "wall_end", str),
-        virtual_us=_take(path, found, "virtual_us", int),
-        events=_take(path, found, "events", int),
-        first_seq=_take(path, found, "first_seq", int),
-        last_seq=_take(path, found, "last_seq", int),
-        digest=_take(path, found, "digest", str),
-        verdict=_take(path, found, "verdict", str),
-        status=_take(path, found, "status", str),
+        wall_end=_take(path, document, "wall_end", str),
+        virtual_us=_take(path, document, "virtual_us", int),
+        events=_take(path, document, "events", int),
+        first_seq=_take(path, document, "first_seq", int),
+        last_seq=_take(path, document, "last_seq", int),
+        digest=_take(path, document, "digest", str),
+        verdict=_take(path, document, "verdict", str),
+        status=_take(path, document, "status", str),
         files={name: _file_seal(path, name, seal) for name, seal in files.items()},
-        scenario_sha256=_take(path, {"scenario_sha256": "", **found}, "scenario_sha256", str),
-        actions=_take(path, {"actions": -1, **found}, "actions", int),
+        scenario_sha256=_take(path, {"scenario_sha256": "", **document}, "scenario_sha256", str),
+        actions=_take(path, {"actions": -1, **document}, "actions", int),
         kinds=format_1.current_kinds(kinds) if head["format"] == format_1.FORMAT else kinds,
-        branch=_origin(path, found),
-        source=_take(path, {"source": "", **found}, "source", str),
+        branch=_origin(path, document),
+        source=_take(path, {"source": "", **document}, "source", str),
     )
 
 
@@ -359,18 +359,18 @@ def read_fragments(directory: Path) -> dict[str, str]:
     return {name: _take(path, found, name, str) for name in found}
 
 
-def _head(path: SessionPath, found: Mapping[str, Any]) -> dict[str, Any]:
+def _head(path: SessionPath, document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the checked fields of :class:`SessionHeader`."""
-    found = {"format": 1, **found}
-    number = _take(path, found, "format", int)
+    document = {"format": 1, **document}
+    number = _take(path, document, "format", int)
     if number > FORMAT:
-        by = found.get("tool_version", "unknown")
+        by = document.get("tool_version", "unknown")
         raise LayoutError(
             f"{path}: recorded by floodmark {by} in format {number}, this one reads up to {FORMAT}", code="later_format"
         )
-    numbers = {name: _take(path, found, name, int) for name in ("format", "schema_version", "seed")}
+    numbers = {name: _take(path, document, name, int) for name in ("format", "schema_version", "seed")}
     texts = ("tool_version", "session_id", "playbook", "title", "profile", "wall_start")
-    return {**numbers, **{name: _take(path, found, name, str) for name in texts}}
+    return {**numbers, **{name: _take(path, document, name, str) for name in texts}}
 
 
 def read_why(directory: SessionPath, digest: str, version: str) -> dict[str, Any]:
@@ -387,7 +387,7 @@ def read_why(directory: SessionPath, digest: str, version: str) -> dict[str, Any
 def read_object(path: SessionPath) -> dict[str, Any]:
     """Read a file that holds one JSON object. Raises :class:`LayoutError`."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise LayoutError(f"{path}: not found", code="file_missing") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -399,62 +399,62 @@ def read_object(path: SessionPath) -> dict[str, Any]:
         raise LayoutError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}", code="not_json") from None
     except RecursionError:
         raise LayoutError(f"{path}: not a file of a session: nested too deeply", code="nested_too_deeply") from None
-    if not isinstance(found, dict):
-        raise LayoutError(f"{path}: found {_json_name(found)}, expected an object", code="wrong_type")
+    if not isinstance(document, dict):
+        raise LayoutError(f"{path}: found {_json_name(document)}, expected an object", code="wrong_type")
     try:
-        json.dumps(found, ensure_ascii=False).encode()
+        json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         # JSON can spell half of a surrogate pair, which no file or column can hold afterwards.
         raise LayoutError(f"{path}: has a string that is not Unicode", code="not_unicode") from None
-    return found
+    return document
 
 
-def _origin(path: SessionPath, found: Mapping[str, Any]) -> BranchOrigin | None:
+def _origin(path: SessionPath, document: Mapping[str, Any]) -> BranchOrigin | None:
     """Return the origin of a branch; None for other sessions, and for older ones."""
-    branch = _take(path, {"branch": {}, **found}, "branch", dict)
+    branch = _take(path, {"branch": {}, **document}, "branch", dict)
     if not branch:
         return None
     letter, parent = (_take(path, branch, name, str) for name in ("letter", "parent"))
     return BranchOrigin(letter, parent, _take(path, branch, "at_us", int))
 
 
-def _counts(path: SessionPath, found: Mapping[str, Any]) -> dict[str, int]:
-    return {kind: _take(path, found, kind, int) for kind in found}
+def _counts(path: SessionPath, document: Mapping[str, Any]) -> dict[str, int]:
+    return {kind: _take(path, document, kind, int) for kind in document}
 
 
-def _texts(path: SessionPath, found: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _take(path, found, name, str) for name in found}
+def _texts(path: SessionPath, document: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _take(path, document, name, str) for name in document}
 
 
-def _topic(path: SessionPath, found: object) -> TopicStart:
-    if not isinstance(found, dict):
-        raise LayoutError(f"{path}: topics: found {_json_name(found)}, expected an object", code="wrong_type")
-    assignment = _take(path, found, "assignment", dict)
+def _topic(path: SessionPath, document: object) -> TopicStart:
+    if not isinstance(document, dict):
+        raise LayoutError(f"{path}: topics: found {_json_name(document)}, expected an object", code="wrong_type")
+    assignment = _take(path, document, "assignment", dict)
     for partition, brokers in assignment.items():
         if not isinstance(brokers, list) or not all(_is(broker, int) for broker in brokers):
             raise LayoutError(
                 f"{path}: topics: assignment of {partition}: expected a list of broker ids", code="wrong_type"
             )
     return TopicStart(
-        name=_take(path, found, "name", str),
-        partitions=_take(path, found, "partitions", int),
-        replication=_take(path, found, "replication", int),
-        min_isr=_take(path, found, "min_isr", int),
+        name=_take(path, document, "name", str),
+        partitions=_take(path, document, "partitions", int),
+        replication=_take(path, document, "replication", int),
+        min_isr=_take(path, document, "min_isr", int),
         assignment=assignment,
-        default_min_isr=_take(path, found, "default_min_isr", int) if "default_min_isr" in found else None,
+        default_min_isr=_take(path, document, "default_min_isr", int) if "default_min_isr" in document else None,
     )
 
 
-def _file_seal(path: SessionPath, name: str, found: object) -> FileSeal:
-    if not isinstance(found, dict):
-        raise LayoutError(f"{path}: files: {name}: found {_json_name(found)}, expected an object", code="wrong_type")
-    return FileSeal(sha256=_take(path, found, "sha256", str), bytes=_take(path, found, "bytes", int))
+def _file_seal(path: SessionPath, name: str, document: object) -> FileSeal:
+    if not isinstance(document, dict):
+        raise LayoutError(f"{path}: files: {name}: found {_json_name(document)}, expected an object", code="wrong_type")
+    return FileSeal(sha256=_take(path, document, "sha256", str), bytes=_take(path, document, "bytes", int))
 
 
-def _take(path: SessionPath, found: Mapping[str, Any], key: str, wanted: type[_T]) -> _T:
-    if key not in found:
+def _take(path: SessionPath, document: Mapping[str, Any], key: str, wanted: type[_T]) -> _T:
+    if key not in document:
         raise LayoutError(f"{path}: {key} is missing", code="key_missing")
-    value = found[key]
+    value = document[key]
     if not _is(value, wanted):
         raise LayoutError(f"{path}: {key}: found {_json_name(value)}, expected {_NAMES[wanted]}", code="wrong_type")
     return value  # type: ignore[no-any-return]

@@ -67,12 +67,12 @@ def put(tree: Tree, path: Path, value: Tree) -> Tree:
     """Return the tree with another value at a path; a new key comes last."""
     if not path:
         return value
-    first, rest = path[0], path[1:]
+    first, remainder = path[0], path[1:]
     if isinstance(tree, Mapping):
-        return {**tree, str(first): put(tree.get(str(first), {}), rest, value)}
+        return {**tree, str(first): put(tree.get(str(first), {}), remainder, value)}
     assert isinstance(tree, tuple)
     index = int(first)
-    return (*tree[:index], put(tree[index], rest, value), *tree[index + 1 :])
+    return (*tree[:index], put(tree[index], remainder, value), *tree[index + 1 :])
 
 
 def without(tree: Tree, path: Path) -> Tree:
@@ -212,7 +212,9 @@ def drafted(
     if times is not None:
         acting = acting[: len(times)]
     steps = [
-        RemovableStep(number, _keys(step, times[number - 1] if times is not None else None, exact=exact, told=expect))
+        RemovableStep(
+            number, _keys(step, times[number - 1] if times is not None else None, exact=exact, with_notes=expect)
+        )
         for number, step in enumerate(acting, 1)
     ]
     kept = root.get("expect", ()) if expect else ()
@@ -220,7 +222,7 @@ def drafted(
     return Draft(playbook.name, seed, head, tuple(steps), kept, manual)
 
 
-def _keys(step: Step, time: tuple[int, int] | None, *, exact: bool, told: bool) -> Mapping[str, Tree]:
+def _keys(step: Step, time: tuple[int, int] | None, *, exact: bool, with_notes: bool) -> Mapping[str, Tree]:
     keys: dict[str, Tree] = {}
     own = read("\n".join(f"{key}: {value}" for key, value in step_lines(step)))
     if time is not None:
@@ -228,4 +230,4 @@ def _keys(step: Step, time: tuple[int, int] | None, *, exact: bool, told: bool) 
         if exact:
             keys["executed"] = Word(str(time[1]))
     keys |= {key: value for key, value in own.items() if key not in ("at", "after", "when", "within", "executed")}
-    return keys if told else {key: value for key, value in keys.items() if key not in _TOLD}
+    return keys if with_notes else {key: value for key, value in keys.items() if key not in _TOLD}

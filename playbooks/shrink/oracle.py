@@ -50,7 +50,7 @@ class CandidateVerdict:
 
     state: str
     """:data:`HELD`, :data:`LOST` or :data:`INVALID`."""
-    wrong: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
     """Keys of all failures; for a run cut short when its keys had occurred, only those."""
     refused: tuple[int, ...] = ()
     """Positions of steps that were refused, or had no target, from 1."""
@@ -113,30 +113,30 @@ class _Watch:
                 if event.error and event.by in self._places:
                     self.refused[self._places[event.by]] = None
             elif isinstance(event, InvariantViolated):
-                self._came(f"{VIOLATION}:{event.invariant}", event.at_us)
+                self._occurred(f"{VIOLATION}:{event.invariant}", event.at_us)
             elif isinstance(event, LivenessViolated):
-                self._came(f"{LIVENESS}:{event.property}", event.at_us)
+                self._occurred(f"{LIVENESS}:{event.property}", event.at_us)
 
-    def _came(self, key: str, at_us: int) -> None:
+    def _occurred(self, key: str, at_us: int) -> None:
         if key in self._waiting:
             self._waiting.discard(key)
             self.came_us = at_us
 
 
-def judge(text: str, keys: Sequence[str], *, whole: bool = False) -> CandidateVerdict:
+def judge(text: str, keys: Sequence[str], *, to_the_end: bool = False) -> CandidateVerdict:
     """Run a candidate.
 
-    Without ``whole`` the run ends as soon as nothing later can change the answer: a violation stays, while a loss is
-    only known at the end.
+    Without ``to_the_end`` the run ends as soon as nothing later can change the answer: a violation stays, while a loss
+    is only known at the end.
     """
     try:
-        return judged(loads(text, PATH), keys, whole=whole)[0]
+        return judged(loads(text, PATH), keys, to_the_end=to_the_end)[0]
     except (PlaybookError, ModelError):
         return CandidateVerdict(INVALID)
 
 
 def judged(
-    playbook: Playbook, keys: Sequence[str], *, seed: int | None = None, whole: bool = True
+    playbook: Playbook, keys: Sequence[str], *, seed: int | None = None, to_the_end: bool = True
 ) -> tuple[CandidateVerdict, SessionResult | None]:
     """Run a playbook; return the verdict, and the result of its session unless that was cut short.
 
@@ -145,14 +145,14 @@ def judged(
     """
     session = start_session(playbook, seed=seed)
     watch = _Watch(keys)
-    wrong, result = tuple(keys), None
-    if not _run(session, watch, cut=not whole):
+    failed, result = tuple(keys), None
+    if not _run(session, watch, cut=not to_the_end):
         result = session.finish()
         watch.take(session.drain())
-        wrong = tuple([each.key for each in failures_of(result)])
+        failed = tuple([each.key for each in failures_of(result)])
     verdict = CandidateVerdict(
-        HELD if all(key in wrong for key in keys) else LOST,
-        wrong,
+        HELD if all(key in failed for key in keys) else LOST,
+        failed,
         tuple(sorted(watch.refused)),
         tuple(watch.acted),
         tuple(watch.struck),
@@ -225,9 +225,9 @@ def failures_to_preserve(result: SessionResult, wanted: Sequence[str]) -> tuple[
     return (ordered[0],)
 
 
-def _rank(wrong: Failure) -> int:
+def _rank(failure: Failure) -> int:
     return next(
-        place for place, (kind, name) in enumerate(_WORST) if wrong.kind == kind and wrong.name.startswith(name)
+        place for place, (kind, name) in enumerate(_WORST) if failure.kind == kind and failure.name.startswith(name)
     )
 
 
@@ -292,7 +292,7 @@ class Journal:
             self._line(head)
 
     @property
-    def known(self) -> int:
+    def verdict_count(self) -> int:
         """Number of verdicts."""
         return len(self._verdicts)
 
@@ -357,7 +357,7 @@ def to_json(verdict: CandidateVerdict) -> dict[str, Any]:
     """Return a verdict as an object of the journal."""
     return {
         "state": verdict.state,
-        "wrong": list(verdict.wrong),
+        "wrong": list(verdict.failing),
         "refused": list(verdict.refused),
         "acted": [list(each) for each in verdict.acted],
         "struck": list(verdict.targets),

@@ -23,12 +23,12 @@ from playbooks.shrink.oracle import INVALID, CandidateVerdict, Journal, judge
 class Ticket:
     """A candidate that was submitted to the executor."""
 
-    __slots__ = ("future", "name", "text", "whole")
+    __slots__ = ("future", "name", "text", "to_the_end")
 
-    def __init__(self, name: str, text: str, whole: bool, future: "Future[CandidateVerdict] | None") -> None:
+    def __init__(self, name: str, text: str, to_the_end: bool, future: "Future[CandidateVerdict] | None") -> None:
         self.name = name
         self.text = text
-        self.whole = whole
+        self.to_the_end = to_the_end
         self.future = future
 
 
@@ -60,11 +60,11 @@ class CandidateRunner:
         """Number of candidates submitted before the first of them is answered."""
         return self.workers + 1 if self.workers > 1 else 1
 
-    def submit(self, name: str, text: str, *, whole: bool = False) -> Ticket:
+    def submit(self, name: str, text: str, *, to_the_end: bool = False) -> Ticket:
         """Submit a candidate; ``name`` is its name in the journal."""
         if name in self._journal or self.workers == 1:
-            return Ticket(name, text, whole, None)
-        return Ticket(name, text, whole, self._submit(text, whole))
+            return Ticket(name, text, to_the_end, None)
+        return Ticket(name, text, to_the_end, self._submit(text, to_the_end))
 
     def answer(self, ticket: Ticket) -> CandidateVerdict:
         """Return the verdict on a candidate, waiting for it if needed."""
@@ -74,7 +74,7 @@ class CandidateRunner:
         if ticket.future is not None:
             verdict = ticket.future.result()
         else:
-            verdict = judge(ticket.text, self._keys, whole=ticket.whole)
+            verdict = judge(ticket.text, self._keys, to_the_end=ticket.to_the_end)
         self.runs += 1
         self._journal.put(ticket.name, verdict)
         return verdict
@@ -86,12 +86,12 @@ class CandidateRunner:
             if ticket.future is not None:
                 ticket.future.cancel()
 
-    def _submit(self, text: str, whole: bool) -> "Future[CandidateVerdict]":
+    def _submit(self, text: str, to_the_end: bool) -> "Future[CandidateVerdict]":
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             if self._pool is None:
                 self._pool = ProcessPoolExecutor(self.workers, get_context("spawn"), _ignore_interrupts)
-            return self._pool.submit(judge, text, self._keys, whole=whole)
+            return self._pool.submit(judge, text, self._keys, to_the_end=to_the_end)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -174,11 +174,13 @@ class DraftSearch:
         self.budget = budget or Budget()
         self._on_progress = on_progress or (lambda search, name: None)
 
-    def verdict_of(self, draft: Draft, *, whole: bool = False) -> CandidateVerdict:
+    def verdict_of(self, draft: Draft, *, to_the_end: bool = False) -> CandidateVerdict:
         """Return the verdict on a draft, whatever the budget."""
         text = draft.text()
         name = digest(text)
-        return self.bench.answer(self.bench.submit(f"{name} whole" if whole else name, text, whole=whole))
+        return self.bench.answer(
+            self.bench.submit(f"{name} whole" if to_the_end else name, text, to_the_end=to_the_end)
+        )
 
     def sweep(self, edit_count: EditCount, sites: Sweep) -> bool:
         """Try all edits, each repeatedly as long as it succeeds; return whether any did.
@@ -226,12 +228,12 @@ class DraftSearch:
         for _ in range(REPAIRS):
             if not verdict.held:
                 return False
-            wrong = refused(draft, verdict) - refused(self.best.draft, self.best.verdict)
-            if not wrong:
+            refused_steps = refused(draft, verdict) - refused(self.best.draft, self.best.verdict)
+            if not refused_steps:
                 self.best = BestDraft(draft, verdict)
                 self._been.add(digest(draft.text()))
                 return True
-            draft = draft.without(sorted(wrong))
+            draft = draft.without(sorted(refused_steps))
             text = draft.text()
             verdict = self._answer(edit_count, self.bench.submit(digest(text), text))
         return False

@@ -123,7 +123,7 @@ def smaller(best: BestDraft) -> Iterator[Edit]:
     """Remove clients and topics, then reduce numbers, then remove settings."""
     draft = best.draft
     for path in _LISTS:
-        yield from _whole(draft, path)
+        yield from _list_edits(draft, path)
     yield from _topics(draft)
     yield from _smaller_values(draft)
     yield from _settings(draft)
@@ -132,7 +132,7 @@ def smaller(best: BestDraft) -> Iterator[Edit]:
 def reduce_cost(best: BestDraft) -> Iterator[Edit]:
     """Reduce the cost of a session at once: no consumers, one partition per topic, few records."""
     draft = best.draft
-    yield from _whole(draft, ("clients", "groups"))
+    yield from _list_edits(draft, ("clients", "groups"))
     yield from _topics(draft)
     for place, topic in _named(draft, ("topics",)):
         if isinstance(topic.get("partitions"), Word):
@@ -174,7 +174,7 @@ def _without(draft: Draft, path: Path) -> Draft:
     return replace(draft, head=head)
 
 
-def _whole(draft: Draft, path: Path) -> Iterator[Edit]:
+def _list_edits(draft: Draft, path: Path) -> Iterator[Edit]:
     """Remove all of a list at once, then single elements."""
     items = _named(draft, path)
     if len(items) > 1 and path != ("topics",):
@@ -190,7 +190,7 @@ def _topics(draft: Draft) -> Iterator[Edit]:
     topics = _named(draft, ("topics",))
     if len(topics) < 2:
         return
-    for place, topic in topics:
+    for index, topic in topics:
         fewer = draft
         for number, producer in _named(draft, ("clients", "producers")):
             if producer.get("topic") == Word(_name(topic)) or _says(producer.get("topic"), _name(topic)):
@@ -201,7 +201,7 @@ def _topics(draft: Draft) -> Iterator[Edit]:
                 rest = tuple([each for each in read if not _says(each, _name(topic))])
                 path: Path = ("clients", "groups", number)
                 fewer = _put(fewer, (*path, "topics"), rest) if rest else _without(fewer, path)
-        yield Edit(f"all of topic {_name(topic)}", [_without(fewer, ("topics", place))])
+        yield Edit(f"all of topic {_name(topic)}", [_without(fewer, ("topics", index))])
 
 
 def _says(value: Tree | None, text: str) -> bool:
@@ -273,8 +273,8 @@ def _settings(draft: Draft) -> Iterator[Edit]:
             yield from _optional(draft, path, found)
 
 
-def _optional(draft: Draft, path: Path, found: Mapping[str, Tree]) -> Iterator[Edit]:
-    for key, value in found.items():
+def _optional(draft: Draft, path: Path, mapping: Mapping[str, Tree]) -> Iterator[Edit]:
+    for key, value in mapping.items():
         if key not in _STAYS:
             yield Edit(f"set {_words(draft, (*path, key))}", [_without(draft, (*path, key))])
         if isinstance(value, Mapping) and len(value) > 1 and key != "rate":
@@ -330,7 +330,7 @@ def shorten_times(best: BestDraft) -> Iterator[Edit]:
         struck = best.verdict.targets[place] if place < len(best.verdict.targets) else ""
         yield from _milder(draft, step)
         yield from _aimed(draft, step, struck)
-        yield from _said(draft, step)
+        yield from _parameter_edits(draft, step)
 
 
 def at_once(best: BestDraft) -> Iterator[Edit]:
@@ -424,13 +424,13 @@ def _shifted(draft: Draft, steps: Sequence[RemovableStep], by_us: int) -> Draft:
 
 def _earlier(draft: Draft, step: RemovableStep) -> Iterator[Edit]:
     """Move a step closer to the one before it, together with later steps; or alone, to a rounder time."""
-    place = draft.steps.index(step)
+    index = draft.steps.index(step)
     at_us = _time(step.keys.get("at"))
-    before = _time(draft.steps[place - 1].keys.get("at")) if place else 0
+    before = _time(draft.steps[index - 1].keys.get("at")) if index else 0
     if at_us <= 0 or before < 0:
         return
     tries = [
-        _shifted(draft, draft.steps[place:], each - at_us) for each in rounder_times(at_us, before) if each < at_us
+        _shifted(draft, draft.steps[index:], each - at_us) for each in rounder_times(at_us, before) if each < at_us
     ]
     rounder = [each for each in rounder_times(at_us, before) if _digits(each) < _digits(at_us)]
     tries += [_shifted(draft, [step], each - at_us) for each in sorted(rounder, key=lambda each: abs(each - at_us))]
@@ -472,7 +472,7 @@ def _aimed(draft: Draft, step: RemovableStep, struck: str) -> Iterator[Edit]:
     )
 
 
-def _said(draft: Draft, step: RemovableStep) -> Iterator[Edit]:
+def _parameter_edits(draft: Draft, step: RemovableStep) -> Iterator[Edit]:
     """Remove parameters, or make them smaller."""
     verb = next((key for key in step.keys if key not in _KEPT), "")
     for key, value in step.keys.items():
@@ -566,7 +566,7 @@ class ShrinkTarget:
 class ShrinkResult:
     """Result of shrinking: the draft, its passes, and why the search ended."""
 
-    found: ShrinkTarget
+    target: ShrinkTarget
     draft: Draft
     ended: str
     """:data:`WHOLE`, :data:`BUDGET_USED` or :data:`STOPPED`."""
@@ -602,13 +602,13 @@ def examine(origin: ShrinkSource, wanted: Sequence[str]) -> ShrinkTarget:
 
 
 def shrink(
-    found: ShrinkTarget,
+    target: ShrinkTarget,
     bench: CandidateRunner,
     budget: Budget | None = None,
     on_progress: Callable[[DraftSearch, str], None] | None = None,
 ) -> ShrinkResult:
     """Run the passes until none makes the session any smaller, or the budget is used up, or Ctrl-C."""
-    search = DraftSearch(BestDraft(found.draft, found.verdict), bench, budget, on_progress)
+    search = DraftSearch(BestDraft(target.draft, target.verdict), bench, budget, on_progress)
     book = _Passes(search)
     needed: tuple[tuple[int, tuple[str, ...]], ...] = ()
     try:
@@ -620,9 +620,9 @@ def shrink(
     except KeyboardInterrupt:
         ended = STOPPED
     draft = search.best.draft
-    _verdict, result = judged(draft.playbook(), found.keys)
+    _verdict, result = judged(draft.playbook(), target.keys)
     assert result is not None
-    return ShrinkResult(found, draft, ended, tuple(book.rows), needed, bench.runs, sentence(result, found.keys[0]))
+    return ShrinkResult(target, draft, ended, tuple(book.rows), needed, bench.runs, sentence(result, target.keys[0]))
 
 
 def _go(search: DraftSearch, book: "_Passes") -> None:
@@ -656,7 +656,7 @@ def _needed(search: DraftSearch) -> tuple[tuple[int, tuple[str, ...]], ...]:
     found = []
     for step in search.best.draft.steps:
         verdict = search.verdict_of(search.best.draft.without([step.number]))
-        found.append((step.number, verdict.wrong))
+        found.append((step.number, verdict.failing))
     return tuple(found)
 
 
@@ -670,17 +670,17 @@ class _Passes:
 
     def sweep(self, name: str, sites: Sweep) -> bool:
         """Run one pass; return whether it found anything."""
-        tally = EditCount(name)
+        edits = EditCount(name)
         before = self._before
         try:
-            return self._search.sweep(tally, sites)
+            return self._search.sweep(edits, sites)
         finally:
-            self._before = self._size() if tally.kept else before
-            self.rows.append(PassResult(name, tally.tried, tally.kept, before, self._before))
+            self._before = self._size() if edits.kept else before
+            self.rows.append(PassResult(name, edits.tried, edits.kept, before, self._before))
 
     def _size(self) -> DraftSize:
         best = self._search.best
-        verdict = best.verdict if best.verdict.digest else self._search.verdict_of(best.draft, whole=True)
+        verdict = best.verdict if best.verdict.digest else self._search.verdict_of(best.draft, to_the_end=True)
         return DraftSize(len(best.draft.steps), verdict.sent, verdict.virtual_us)
 
 
@@ -693,47 +693,47 @@ _SHOWN: Final = 3
 
 def written(shrunk: ShrinkResult, name: str) -> str:
     """Return the text of the file."""
-    found, draft = shrunk.found, shrunk.draft
-    conditions = [text for text in map(assertion_of, found.keys) if text]
+    target, draft = shrunk.target, shrunk.draft
+    conditions = [text for text in map(assertion_of, target.keys) if text]
     expect = (*draft.expect, *(Word(text) for text in conditions))
-    lines = [*_head(shrunk), *_opening(draft, name, found)]
+    lines = [*_head(shrunk), *_opening(draft, name, target)]
     needed = dict(shrunk.needed)
     for step in draft.steps:
         if step.number in needed:
-            lines += remark(f"without it: {without_it(needed[step.number], found.keys)}", 2)
+            lines += remark(f"without it: {without_it(needed[step.number], target.keys)}", 2)
         lines += element(step.keys, 2)
     if not draft.steps:
         lines[-1] = "steps: []"
     return "\n".join([*lines, *(entry("expect", expect) if expect else [])]) + "\n"
 
 
-def without_it(wrong: tuple[str, ...], keys: tuple[str, ...]) -> str:
+def without_it(failures: tuple[str, ...], keys: tuple[str, ...]) -> str:
     """Describe the result without a step."""
-    others = [key for key in wrong if key not in keys]
-    if all(key in wrong for key in keys):
+    others = [key for key in failures if key not in keys]
+    if all(key in failures for key in keys):
         return "later steps are refused"
-    if not wrong:
+    if not failures:
         return "no failure"
-    kept = [key for key in keys if key in wrong]
+    kept = [key for key in keys if key in failures]
     named = [*kept, *others]
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     return f"a different failure: {', '.join(named[:_SHOWN])}{more}"
 
 
-def _opening(draft: Draft, name: str, found: ShrinkTarget) -> list[str]:
+def _opening(draft: Draft, name: str, target: ShrinkTarget) -> list[str]:
     lines = draft.opening()
-    title = f"{found.origin.playbook.name}, shrunk to what is needed for {' and '.join(found.keys)}"
+    title = f"{target.origin.playbook.name}, shrunk to what is needed for {' and '.join(target.keys)}"
     return [lines[0], f"name: {name}", *entry("title", Word(title, plain=False)), *lines[2:]]
 
 
 def _head(shrunk: ShrinkResult) -> list[str]:
-    found = shrunk.found
+    target = shrunk.target
     lines = remark(
-        f"Made by floodmark {VERSION} from {found.origin.words}, seed {found.origin.seed}: "
-        f"shrunk from {counted(len(found.draft.steps), 'step')} to {len(shrunk.draft.steps)}.",
+        f"Made by floodmark {VERSION} from {target.origin.words}, seed {target.origin.seed}: "
+        f"shrunk from {counted(len(target.draft.steps), 'step')} to {len(shrunk.draft.steps)}.",
         0,
     )
-    lines += remark(f"It reproduces {' and '.join(found.keys)}.", 0)
+    lines += remark(f"It reproduces {' and '.join(target.keys)}.", 0)
     if shrunk.sentence:
         lines += remark(shrunk.sentence[:1].upper() + shrunk.sentence[1:], 0)
     if shrunk.ended == WHOLE:

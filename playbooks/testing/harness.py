@@ -319,9 +319,9 @@ def _read(source: str | Path) -> Playbook:
 
 def _built(parts: dict[str, Any]) -> Playbook:
     """Return a playbook without steps, built from parts by name."""
-    whole = dict(parts)
-    clients = {"producers": whole.pop("producers", None), "groups": whole.pop("groups", None)}
-    topics = whole.pop("topics", None)
+    sections = dict(parts)
+    clients = {"producers": sections.pop("producers", None), "groups": sections.pop("groups", None)}
+    topics = sections.pop("topics", None)
     if topics is None and not any(each is not None for each in clients.values()):
         clients = {"producers": DEFAULT_PRODUCERS, "groups": DEFAULT_GROUPS}
     document: dict[str, Any] = {
@@ -329,8 +329,8 @@ def _built(parts: dict[str, Any]) -> Playbook:
         "name": NAME,
         "topics": _named("topics", DEFAULT_TOPICS if topics is None else topics),
         "clients": {kind: _named(kind, each) for kind, each in clients.items() if each},
-        **{key: whole.pop(key) for key in ("settle", "expect", "guards") if key in whole},
-        "cluster": {"brokers": 3, **whole},
+        **{key: sections.pop(key) for key in ("settle", "expect", "guards") if key in sections},
+        "cluster": {"brokers": 3, **sections},
     }
     if not document["clients"]:
         del document["clients"]

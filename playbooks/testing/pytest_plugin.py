@@ -103,8 +103,8 @@ class PlaybookFile(pytest.File):
 class PlaybookItem(pytest.Item):
     """One run of a playbook as a pytest item."""
 
-    def __init__(self, *, case: "PlaybookCase", **rest: Any) -> None:
-        super().__init__(**rest)
+    def __init__(self, *, case: "PlaybookCase", **options: Any) -> None:
+        super().__init__(**options)
         self.case = case
         for tag in (MARKER, *case.tags):
             if tag not in PYTEST_OWN:

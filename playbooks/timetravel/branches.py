@@ -80,7 +80,7 @@ class SessionForks:
         actions: Sequence[ForkAction] = (),
         *,
         nearest: int = NEAREST,
-        most: int = MOST,
+        limit: int = MOST,
     ) -> None:
         """``start`` creates the session at its beginning; ``actions`` are those of its operator.
 
@@ -92,7 +92,7 @@ class SessionForks:
         self._until_us = session.until_us
         self._actions = tuple(actions)
         self._every = nearest
-        self._most = most
+        self._limit = limit
         self._frames: list[_ForkKeyframe] = []
         self._acted = 0
         """Number of actions that the scratch session has repeated or passed."""
@@ -166,10 +166,10 @@ class SessionForks:
 
     # -- the history ------------------------------------------------------------------------------------------------
 
-    def _load(self, place: int) -> Session:
+    def _load(self, index: int) -> Session:
         """Load a keyframe, and drop later ones."""
-        del self._frames[place + 1 :]
-        frame = self._frames[place]
+        del self._frames[index + 1 :]
+        frame = self._frames[index]
         session = self._session
         session.load(*unpack(frame.packed))
         session.open_ended = self._open_ended
@@ -212,7 +212,7 @@ class SessionForks:
         cluster = session.cluster
         session.drain()
         self._frames.append(_ForkKeyframe(cluster.now_us, cluster.executed, self._acted, pack(*session.save())))
-        if len(self._frames) > self._most:
+        if len(self._frames) > self._limit:
             del self._frames[1:-1:2]
             self._every *= 2
 
@@ -281,7 +281,7 @@ class WhatIfBranch:
         session = self.branch.session
         before = session.cluster.executed
         try:
-            session.advance(self._left[0].place.at_us if self._left else self.until_us, events)
+            session.advance(self._left[0].position.at_us if self._left else self.until_us, events)
             if session.cluster.executed - before >= events:
                 return False
             if not self._left:
@@ -368,7 +368,7 @@ class GrowingBranch:
         """Virtual time at which it is complete."""
         self.beside: Branch | None = None
         """Position of the fork."""
-        self._place = position
+        self._position = position
         self._left = list(fault_records)
 
     def words(self, result: str) -> str:
@@ -378,7 +378,7 @@ class GrowingBranch:
     @property
     def percent(self) -> int:
         """Progress in percent, by the events handled."""
-        return self.branch.session.cluster.executed * 100 // max(1, self._place.executed)
+        return self.branch.session.cluster.executed * 100 // max(1, self._position.executed)
 
     def advance(self, events: int) -> bool:
         """Continue by at most ``events`` kernel events; return whether it is complete.
@@ -393,19 +393,19 @@ class GrowingBranch:
 
     def _on(self, events: int) -> bool:
         session = self.branch.session
-        place = self._left[0].place if self._left else self._place
+        position = self._left[0].position if self._left else self._position
         before = session.cluster.executed
-        if before < place.executed:
-            session.advance(place.at_us, min(events, place.executed - before))
+        if before < position.executed:
+            session.advance(position.at_us, min(events, position.executed - before))
             if session.cluster.executed == before:
                 raise BranchError(
-                    f"branch {self.branch.letter}: the rerun ends before {place.at_us} us", code="rerun_ends_early"
+                    f"branch {self.branch.letter}: the rerun ends before {position.at_us} us", code="rerun_ends_early"
                 )
             return False
-        move_to_position(self.branch.live, place)
-        if position_of(self.branch.live) != place:
+        move_to_position(self.branch.live, position)
+        if position_of(self.branch.live) != position:
             raise BranchError(
-                f"branch {self.branch.letter}: the rerun never reaches the fork position at {place.at_us} us",
+                f"branch {self.branch.letter}: the rerun never reaches the fork position at {position.at_us} us",
                 code="rerun_differs",
             )
         if not self._left:
@@ -416,16 +416,16 @@ class GrowingBranch:
     def _repeat(self, fault_record: TimelineAction) -> None:
         if not self.branch.session.repeat(fault_record) and not fault_record.refused:
             raise BranchError(
-                f"branch {self.branch.letter}: the rerun refuses {_told(fault_record)}", code="rerun_refuses"
+                f"branch {self.branch.letter}: the rerun refuses {_text(fault_record)}", code="rerun_refuses"
             )
 
 
 class Branches:
     """A session with all its branches. One of them is viewed; the others are paused."""
 
-    def __init__(self, session: Session | ReopenedSession, beside: Recorder | None = None) -> None:
-        """``beside`` is for a recording: the recorders of branches are derived from it; without it there are none."""
-        self._beside = beside
+    def __init__(self, session: Session | ReopenedSession, recorder: Recorder | None = None) -> None:
+        """``recorder`` is for a recording: the recorders of branches are derived from it; without it there are none."""
+        self._recorder = recorder
         self._all = [Branch(MAIN, HistoryView(session))]
         self.current = self._all[0]
         """The viewed branch."""
@@ -465,12 +465,12 @@ class Branches:
         if last < 0:
             self._check()
             raise BranchError("nothing to undo: no actions so far", code="nothing_to_undo")
-        place = fault_records[last].place
-        again = [each for each in self._all if each.undoes is here and each.untouched_at(place, last)]
+        position = fault_records[last].position
+        again = [each for each in self._all if each.undoes is here and each.untouched_at(position, last)]
         if again:
             self.switch(again[0])
             return None
-        growing = self._grow(place, fault_records[:last], f"without {_done(fault_records[last])}", None)
+        growing = self._grow(position, fault_records[:last], f"without {_done(fault_records[last])}", None)
         growing.branch.undoes = here
         return growing
 
@@ -518,7 +518,7 @@ class Branches:
     def _begin(self, position: SessionPosition, began: str, playbook: Playbook | None = None) -> Branch:
         """Start a branch that forks from the viewed one at that position."""
         old, letter = self.current, LETTERS[len(self._all) - 1]
-        recorder, recorded = old.recorder or self._beside, old.session.recorded
+        recorder, recorded = old.recorder or self._recorder, old.session.recorded
         if recorder is not None:
             parent = recorded.start.session_id if recorded is not None else recorder.session_id
             recorder = recorder.of_branch(BranchOrigin(letter, parent, position.at_us))
@@ -583,12 +583,12 @@ def _named(action: Action) -> str:
     return action_text(action).removeprefix("inject ")
 
 
-def _told(fault_record: TimelineAction) -> str:
+def _text(fault_record: TimelineAction) -> str:
     return "taking over" if fault_record.verb == TAKE_OVER else action_text(fault_record.action)
 
 
 def _done(fault_record: TimelineAction) -> str:
-    return _told(fault_record).removeprefix("inject ")
+    return _text(fault_record).removeprefix("inject ")
 
 
 def _another(session: Session, recorder: Recorder | None, playbook: Playbook | None, *, goes_on: bool) -> Session:

@@ -66,7 +66,7 @@ class SessionPosition(NamedTuple):
 class TimelineAction(NamedTuple):
     """An operator's action, and the position of the session."""
 
-    place: SessionPosition
+    position: SessionPosition
     verb: str
     action: Action
     refused: bool = False
@@ -246,8 +246,8 @@ class Timeline:
         frames = self._frames
         now = frames[-1].executed
 
-        def gap_for_age(place: int) -> int:
-            return (frames[place + 1].executed - frames[place - 1].executed << 32) // (now - frames[place].executed)
+        def gap_for_age(index: int) -> int:
+            return (frames[index + 1].executed - frames[index - 1].executed << 32) // (now - frames[index].executed)
 
         return min(range(1, len(frames) - 1), key=gap_for_age)
 
@@ -281,7 +281,7 @@ class Timeline:
         present = position_of(self.session)
         self._check("at", at_us, self._frames[0].at_us, present.at_us, " us")
         frame = self._frames[bisect_right(self._frames, at_us, key=lambda frame: frame.at_us) - 1]
-        past = self._loaded(frame, [acted for acted in self._acted if acted.place.at_us <= at_us])
+        past = self._loaded(frame, [acted for acted in self._acted if acted.position.at_us <= at_us])
         if at_us < present.at_us:
             past.advance(at_us)
         else:  # events due now may not have happened yet
@@ -300,7 +300,7 @@ class Timeline:
         present = self.session.cluster.executed
         self._check("after", executed, self._frames[0].executed, present, " events")
         frame = self._frames[bisect_right(self._frames, executed, key=lambda frame: frame.executed) - 1]
-        past = self._loaded(frame, [acted for acted in self._acted if acted.place.executed < executed])
+        past = self._loaded(frame, [acted for acted in self._acted if acted.position.executed < executed])
         if executed > past.cluster.executed:
             past.advance(_FOREVER, executed - past.cluster.executed)
         return self._arrived(past, frame)
@@ -320,18 +320,18 @@ class Timeline:
         left = max_events
         while True:
             acted = self._acted[self._again] if self._again < len(self._acted) else None
-            place = acted.place if acted is not None else position_of(self.session)
-            share = place.executed - past.cluster.executed
+            position = acted.position if acted is not None else position_of(self.session)
+            share = position.executed - past.cluster.executed
             if share > 0:
                 share = min(share, left) if max_events else share
-                done = _run(past, min(until_us, place.at_us), share)
+                done = _run(past, min(until_us, position.at_us), share)
                 left -= done
                 if done < share or (max_events and not left):
                     return True
-            if place.at_us > until_us:  # every event up to there is handled; only the clock is behind
+            if position.at_us > until_us:  # every event up to there is handled; only the clock is behind
                 past.advance(until_us)
                 return True
-            move_to_position(past, place)
+            move_to_position(past, position)
             if acted is None:
                 return False
             repeat_action(past, acted.verb, acted.action)
@@ -351,7 +351,7 @@ class Timeline:
         past = self._past
         past.load(*unpack(frame.packed))
         for each in acted[frame.acted :]:
-            move_to_position(past, each.place)
+            move_to_position(past, each.position)
             repeat_action(past, each.verb, each.action)
         self._again = len(acted)
         return past

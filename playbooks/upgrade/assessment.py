@@ -132,7 +132,9 @@ class _Assessment:
                 self._search()
         except KeyboardInterrupt:
             stopped = True
-        found = tuple(self._found(*each) for each in zip(self._searches, self._pairs, self._other_tests, strict=False))
+        found = tuple(
+            self._difference(*each) for each in zip(self._searches, self._pairs, self._other_tests, strict=False)
+        )
         return UpgradeAssessment(self._changes, found, len(self._playbooks), stopped)
 
     def _jobs(self, playbook: Playbook) -> tuple[ComparedRunJob, ComparedRunJob]:
@@ -207,7 +209,7 @@ class _Assessment:
         )
 
     @staticmethod
-    def _found(search: CauseSearch, pair: tuple[RunRecord, RunRecord], other_test: str) -> PlaybookDifference:
+    def _difference(search: CauseSearch, pair: tuple[RunRecord, RunRecord], other_test: str) -> PlaybookDifference:
         old, new = (each.outcome or {} for each in pair)
         name, causes = search.playbook.name, dict(search.causes)
         return PlaybookDifference(name, old, new, causes, search.tries, search.untried, other_test)

@@ -79,14 +79,14 @@ def _rules(playbook: Playbook, changes: ReleaseChanges) -> Iterator[TriedChange]
         apply, revert = ((path, str(new).lower()),), ((path, str(old).lower()),)
         return TriedChange(f"rule {rule.name}", apply, revert, issue, rule.meaning, rule.name)
 
-    found = []
-    for known in (*changes.fixed, *changes.gained):
-        rule = FLAG_BY_NAME[known.rule]
+    changes_tried = []
+    for known_issue in (*changes.fixed, *changes.gained):
+        rule = FLAG_BY_NAME[known_issue.rule]
         if rule.holds(first) != rule.holds(second):
-            found.append(change(rule, known.number))
-    found += [change(rule) for rule in (*changes.new_rules, *changes.dropped_rules)]
+            changes_tried.append(change(rule, known_issue.number))
+    changes_tried += [change(rule) for rule in (*changes.new_rules, *changes.dropped_rules)]
     own = dict(playbook.spec.rules)
-    yield from (each for each in found if each.rule not in own and not (pinned and each.rule in CLIENT_RULES))
+    yield from (each for each in changes_tried if each.rule not in own and not (pinned and each.rule in CLIENT_RULES))
 
 
 def _client_configs(spec: ClusterSpec) -> Iterator[Config]:

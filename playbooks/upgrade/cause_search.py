@@ -167,12 +167,12 @@ class CauseSearch:
     def _needed(self) -> _Runs:
         active = yield from self._active(self._after)
         for name in self._open():
-            found = tuple(each for each in active if self._removes(name, self._after.runs[frozenset([each])]))
-            if not found:
+            causing = tuple(each for each in active if self._removes(name, self._after.runs[frozenset([each])]))
+            if not causing:
                 continue
-            self.causes[name] = DifferenceCause("needed", found)
-            applied = frozenset(each for each in found if each.apply)
-            if len(applied) < len(found) or len(found) == 1:
+            self.causes[name] = DifferenceCause("needed", causing)
+            applied = frozenset(each for each in causing if each.apply)
+            if len(applied) < len(causing) or len(causing) == 1:
                 continue
             together = yield from self._least(name, [each for each in self._changes if each in applied])
             if together:

@@ -34,11 +34,11 @@ _WITHOUT_CHANGES: Final[dict[CauseKind, str]] = {
 CHANCE: Final[CauseKind] = "seed"
 
 
-def outcome_rows(found: PlaybookDifference) -> list[tuple[str, str, str, str]]:
+def outcome_rows(difference: PlaybookDifference) -> list[tuple[str, str, str, str]]:
     """Return a row for each differing entry: its name, its value under both releases, and what makes it differ."""
     return [
-        (_name(name), _value(name, found.before), _value(name, found.after), cause_text(cause))
-        for name, cause in found.causes.items()
+        (_name(name), _value(name, difference.before), _value(name, difference.after), cause_text(cause))
+        for name, cause in difference.causes.items()
     ]
 
 
@@ -67,25 +67,25 @@ def _change_text(change: TriedChange) -> str:
     return f"{change.issue} ({change.name})" if change.issue else change.name
 
 
-def is_chance(found: PlaybookDifference) -> bool:
+def is_chance(difference: PlaybookDifference) -> bool:
     """Return whether nothing but chance makes a playbook come out differently."""
-    return found.differs and all(cause.how == CHANCE for cause in found.causes.values())
+    return difference.differs and all(cause.how == CHANCE for cause in difference.causes.values())
 
 
-def notes(found: PlaybookDifference) -> list[str]:
+def notes(difference: PlaybookDifference) -> list[str]:
     """Return what a reader of a playbook's differences has to know."""
     texts = []
-    if found.other_test:
-        texts.append(f"limits of the playbook: {found.other_test}")
-    texts += [f"cannot be tried alone in either release: {each.name} ({each.meaning})" for each in found.untried]
+    if difference.other_test:
+        texts.append(f"limits of the playbook: {difference.other_test}")
+    texts += [f"cannot be tried alone in either release: {each.name} ({each.meaning})" for each in difference.untried]
     return texts
 
 
-def change_rows(found: UpgradeAssessment) -> list[tuple[str, str, str]]:
+def change_rows(assessment: UpgradeAssessment) -> list[tuple[str, str, str]]:
     """Return a row for each change that makes a difference: its name, its meaning, and the playbooks."""
     changes: dict[str, TriedChange] = {}
     where: dict[str, list[str]] = {}
-    for playbook in found.playbooks:
+    for playbook in assessment.playbooks:
         for change in _changes(playbook):
             changes.setdefault(change.name, change)
             names = where.setdefault(change.name, [])
@@ -95,14 +95,14 @@ def change_rows(found: UpgradeAssessment) -> list[tuple[str, str, str]]:
     return [(_change_text(changes[name]), changes[name].meaning, ", ".join(where[name])) for name in order]
 
 
-def _changes(found: PlaybookDifference) -> Iterator[TriedChange]:
-    for cause in found.causes.values():
+def _changes(difference: PlaybookDifference) -> Iterator[TriedChange]:
+    for cause in difference.causes.values():
         yield from cause.changes
 
 
-def used_explanations(found: UpgradeAssessment) -> list[str]:
+def used_explanations(assessment: UpgradeAssessment) -> list[str]:
     """Return the meaning of the words in the last column, as far as they are used."""
-    used = {cause.how for each in found.playbooks for cause in each.causes.values()}
+    used = {cause.how for each in assessment.playbooks for cause in each.causes.values()}
     meanings: tuple[tuple[CauseKind, str], ...] = (
         ("together", "together"), ("needed", "needed"), ("none", "no change that was tried"),
         ("none_alone", "no single change that was tried"),
@@ -124,35 +124,35 @@ def direction_text(before: str, after: str) -> str:
     return ""
 
 
-def assessment_json(found: UpgradeAssessment) -> dict[str, Any]:
+def assessment_json(assessment: UpgradeAssessment) -> dict[str, Any]:
     """Return the published document: plain dicts, lists, numbers and strings."""
     return {
-        **changes_json(found.changes),
-        "stopped": found.is_stopped,
-        "wanted": found.wanted,
-        "playbooks": [_playbook(each) for each in found.playbooks],
+        **changes_json(assessment.changes),
+        "stopped": assessment.is_stopped,
+        "wanted": assessment.wanted,
+        "playbooks": [_playbook(each) for each in assessment.playbooks],
     }
 
 
-def _playbook(found: PlaybookDifference) -> dict[str, Any]:
+def _playbook(difference: PlaybookDifference) -> dict[str, Any]:
     return {
-        "playbook": found.playbook,
-        "differs": found.differs,
-        "chance": is_chance(found),
-        "before": dict(found.before),
-        "after": dict(found.after),
-        "tries": found.tries,
-        "other_test": found.other_test,
-        "not_tried": [each.name for each in found.untried],
+        "playbook": difference.playbook,
+        "differs": difference.differs,
+        "chance": is_chance(difference),
+        "before": dict(difference.before),
+        "after": dict(difference.after),
+        "tries": difference.tries,
+        "other_test": difference.other_test,
+        "not_tried": [each.name for each in difference.untried],
         "differences": {
             name: {
-                "from": value_of(found.before, name),
-                "to": value_of(found.after, name),
+                "from": value_of(difference.before, name),
+                "to": value_of(difference.after, name),
                 "cause": cause.how,
                 "detail": cause.detail,
                 "changes": [_change(each) for each in cause.changes],
             }
-            for name, cause in found.causes.items()
+            for name, cause in difference.causes.items()
         },
     }
 
@@ -167,9 +167,9 @@ def _change(change: TriedChange) -> dict[str, Any]:
     }
 
 
-def assessment_markdown(found: UpgradeAssessment) -> str:
+def assessment_markdown(assessment: UpgradeAssessment) -> str:
     """Return the assessment as Markdown."""
-    changes = found.changes
+    changes = assessment.changes
     what = "Downgrade" if direction(changes.before, changes.after) == "downgrade" else "Upgrade"
     parts = [f"# {what} of Kafka {changes.before} to {changes.after}\n"]
     aside = direction_text(changes.before, changes.after)
@@ -180,13 +180,13 @@ def assessment_markdown(found: UpgradeAssessment) -> str:
         if issues:
             rows = [(each.number, each.effect, each.title, each.workaround, fixed_text(each)) for each in issues]
             parts.append("\n" + table_text(("issue", "effect", "title", "workaround", "fixed in"), rows))
-    if found.playbooks:
-        parts.append(f"\n## Playbooks\n\n{safe(summary(found))}\n")
-        parts += [f"\n{safe(each)}\n" for each in (chance_text(found), *used_explanations(found)) if each]
-        made = change_rows(found)
+    if assessment.playbooks:
+        parts.append(f"\n## Playbooks\n\n{safe(summary(assessment))}\n")
+        parts += [f"\n{safe(each)}\n" for each in (chance_text(assessment), *used_explanations(assessment)) if each]
+        made = change_rows(assessment)
         if made:
             parts.append("\n" + table_text(("change", "meaning", "playbooks"), made))
-    for each in found.playbooks:
+    for each in assessment.playbooks:
         if each.differs and not is_chance(each):
             heads = ("outcome", changes.before, changes.after, "because of")
             parts.append(f"\n### {escaped(each.playbook)}\n\n{table_text(heads, outcome_rows(each))}")
@@ -194,17 +194,17 @@ def assessment_markdown(found: UpgradeAssessment) -> str:
     return "".join(parts)
 
 
-def summary(found: UpgradeAssessment) -> str:
+def summary(assessment: UpgradeAssessment) -> str:
     """Return how many playbooks come out differently, as text."""
-    different = sum(each.differs for each in found.playbooks)
-    chance = sum(map(is_chance, found.playbooks))
+    different = sum(each.differs for each in assessment.playbooks)
+    chance = sum(map(is_chance, assessment.playbooks))
     by_chance = f", {chance} of them by chance alone" if chance else ""
-    missing = found.wanted - len(found.playbooks)
-    stopped = f"; stopped, {missing} not compared" if found.is_stopped else ""
-    return f"playbooks with another outcome: {different} of {len(found.playbooks)}{by_chance}{stopped}"
+    missing = assessment.wanted - len(assessment.playbooks)
+    stopped = f"; stopped, {missing} not compared" if assessment.is_stopped else ""
+    return f"playbooks with another outcome: {different} of {len(assessment.playbooks)}{by_chance}{stopped}"
 
 
-def chance_text(found: UpgradeAssessment) -> str:
+def chance_text(assessment: UpgradeAssessment) -> str:
     """Return the playbooks that come out differently by chance alone, empty for none."""
-    names = [each.playbook for each in found.playbooks if is_chance(each)]
+    names = [each.playbook for each in assessment.playbooks if is_chance(each)]
     return f"by chance alone, as other seeds do not differ in this way: {', '.join(names)}" if names else ""

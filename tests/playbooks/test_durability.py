@@ -52,9 +52,9 @@ class Mortal(FileSystem):
         self._call("mkdir")
         super().make_directory(path)
 
-    def create(self, path: Path, *, anew: bool = False) -> int:
+    def create(self, path: Path, *, truncate: bool = False) -> int:
         self._call(f"create {path.name}")
-        return super().create(path, anew=anew)
+        return super().create(path, truncate=truncate)
 
     def open(self, path: Path) -> int:
         self._call(f"open {path.name}")

@@ -144,14 +144,14 @@ class FuzzPlan:
         }
 
     @classmethod
-    def of_document(cls, found: Mapping[str, Any]) -> "FuzzPlan":
+    def of_document(cls, document: Mapping[str, Any]) -> "FuzzPlan":
         """Restore the plan of :meth:`document`.
 
         Raises ValueError, KeyError, TypeError or AttributeError for other documents.
         """
-        grid = grid_of(found["grid"]) if found["grid"] is not None else None
-        fragments = tuple(found["fragments"].items())
-        return cls(found["text"], found["path"], found["seed"], found["keep_steps"], grid, fragments)
+        grid = grid_of(document["grid"]) if document["grid"] is not None else None
+        fragments = tuple(document["fragments"].items())
+        return cls(document["text"], document["path"], document["seed"], document["keep_steps"], grid, fragments)
 
     def keep(self, run: int, campaign: CampaignStore) -> SavedRun:
         """Write a run's playbook and record its session, unless that was done before; see :func:`keep_run`."""

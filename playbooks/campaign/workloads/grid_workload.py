@@ -122,15 +122,15 @@ class GridPlan:
             session = start_session(playbook, seed=seed, until_us=self.until_us)
             result = session.finish()
             listed = playbook.storm.expected if playbook.storm is not None else ()
-            found = found_in(result, session.cluster, listed)
-            code, whole = CODES[result.verdict], text_of(result)
+            failures = found_in(result, session.cluster, listed)
+            code, text = CODES[result.verdict], text_of(result)
         except PlaybookError as error:
             return crashed_row(run, seed, cell, error, text=str(error), code=BAD_INPUT)
         except ModelError as error:
             return crashed_row(run, seed, cell, error, text=f"{self.path}: {error}", code=BAD_INPUT)
         except Exception as error:
             return crashed_row(run, seed, cell, error, code=INTERNAL)
-        return RunRow(run, seed, {"cell": cell}, result.digest, found, {}, counts_of(result), code=code, result=whole)
+        return RunRow(run, seed, {"cell": cell}, result.digest, failures, {}, counts_of(result), code=code, result=text)
 
     def outcome(self, row: RunRow, session: str = "") -> JobOutcome:
         """Return the outcome of a cell as its job would; ``session`` is where it is recorded.
@@ -178,14 +178,14 @@ class GridPlan:
         }
 
     @classmethod
-    def of_document(cls, found: Mapping[str, Any]) -> "GridPlan":
+    def of_document(cls, document: Mapping[str, Any]) -> "GridPlan":
         """Restore the plan of :meth:`document`.
 
         Raises ValueError, KeyError, TypeError or AttributeError for other documents.
         """
-        pairs = [tuple(found[name].items()) for name in ("settings", "fragments")]
-        head = (found["text"], found["path"], found["seed"], grid_of(found["grid"]))
-        return cls(*head, pairs[0], found["until_us"], pairs[1])
+        pairs = [tuple(document[name].items()) for name in ("settings", "fragments")]
+        head = (document["text"], document["path"], document["seed"], grid_of(document["grid"]))
+        return cls(*head, pairs[0], document["until_us"], pairs[1])
 
     def keep(self, run: int, campaign: CampaignStore) -> SavedRun:
         """Record a cell's session, with the settings of the cell.

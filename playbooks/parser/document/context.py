@@ -114,8 +114,8 @@ class PlaybookNames:
         return f"found {shown(name)}, {_among(kind + 's', known)}{nearest(name, known)}"
 
 
-def _among(kind: str, known: Collection[str]) -> str:
-    return f"expected the playbook's {kind} {listed(known)}" if known else f"but the playbook has no {kind}"
+def _among(kind: str, names: Collection[str]) -> str:
+    return f"expected the playbook's {kind} {listed(names)}" if names else f"but the playbook has no {kind}"
 
 
 OF_COMMITS: Final = ("lag", "committed")

@@ -199,26 +199,26 @@ RATE: Final = Quantity(per_second, RATE_PATTERN, RATE_ALLOWED, raw=True)
 
 @dataclass(frozen=True, slots=True)
 class ListOf(FieldType):
-    """A list of one type, between ``least`` and ``most`` long. The value is a list without its invalid elements."""
+    """A list of ``min_items`` to ``max_items`` elements of a type. The value is the list without invalid elements."""
 
     kind: FieldType
-    least: int = 0
-    most: int = 1_000
+    min_items: int = 0
+    max_items: int = 1_000
 
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         if not isinstance(node, Sequence):
             notes.refuse(node, key, "a list")
             return BAD
-        if not self.least <= len(node.items) <= self.most:
-            message = f"found {counted(len(node.items), 'element')}, expected {self.least} to {self.most}"
+        if not self.min_items <= len(node.items) <= self.max_items:
+            message = f"found {counted(len(node.items), 'element')}, expected {self.min_items} to {self.max_items}"
             notes.problem(node, key, message)
             return BAD
         values = [self.kind.read(item, item_key(item, f"{key}[{i}]"), notes) for i, item in enumerate(node.items, 1)]
         return BAD if BAD in values else values
 
     def _schema(self) -> Schema:
-        least = {"minItems": self.least} if self.least else {}
-        return {"type": "array", "items": self.kind.schema(), **least, "maxItems": self.most}
+        least = {"minItems": self.min_items} if self.min_items else {}
+        return {"type": "array", "items": self.kind.schema(), **least, "maxItems": self.max_items}
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,15 +454,15 @@ def wrong_names(condition: Condition, facts: PlaybookNames) -> Iterator[tuple[in
     """Yield column and error of each name in a condition that does not exist."""
     for use in condition.uses:
         if use.kind == "broker":
-            wrong = facts.wrong_broker(int(use.name))
+            message = facts.wrong_broker(int(use.name))
         elif use.kind == "partition":
-            wrong = facts.wrong_partition(use.name)
+            message = facts.wrong_partition(use.name)
         elif use.kind in VOCABULARIES:
-            wrong = _wrong_word(use.kind, use.name)
+            message = _wrong_word(use.kind, use.name)
         else:
-            wrong = facts.wrong_name(use.kind, use.name) or facts.wrong_lag(use.name, use.function)
-        if wrong:
-            yield use.column, wrong
+            message = facts.wrong_name(use.kind, use.name) or facts.wrong_lag(use.name, use.function)
+        if message:
+            yield use.column, message
 
 
 VOCABULARIES: Final = {
@@ -505,11 +505,11 @@ class Versions(FieldType):
             if version not in RELEASES:
                 notes.problem(node, key, f"found {shown(version or text)}, expected {ALLOWED}{unknown_hint(version)}")
                 return BAD
-        found = releases_between(first, last)
-        if not found:
+        releases = releases_between(first, last)
+        if not releases:
             notes.problem(node, key, f"found {shown(text)}, allowed with the older version first")
             return BAD
-        return found
+        return releases
 
     def _schema(self) -> Schema:
         return {"type": ["string", "number"], "pattern": r"^[0-9.]+(\+| ?- ?[0-9.]+)?$"}

@@ -121,21 +121,21 @@ def _configuration(name: str, root: Mapping) -> tuple[str, ...]:
     return _everywhere(there[0], name, root)
 
 
-def _everywhere(place: str, name: str, root: Mapping) -> tuple[str, ...]:
-    if place == "cluster":
+def _everywhere(section: str, name: str, root: Mapping) -> tuple[str, ...]:
+    if section == "cluster":
         return (f"cluster.config.{name}",)
-    elements = _elements(root, place)
+    elements = _elements(root, section)
     if not elements:
-        raise AxisError(f"found {shown(name)} of {place}, but the playbook has none")
-    prefix = f"clients.{place}" if place in CLIENTS else place
+        raise AxisError(f"found {shown(name)} of {section}, but the playbook has none")
+    prefix = f"clients.{section}" if section in CLIENTS else section
     return tuple(f"{prefix}.{each}.config.{name}" for each in elements)
 
 
-def _elements(root: Mapping, place: str) -> list[str]:
+def _elements(root: Mapping, section: str) -> list[str]:
     """Return the names that ``--set`` uses for list elements: by name, or by number if the name is unsuitable."""
     clients = root.get("clients")
-    holder = (clients if isinstance(clients, Mapping) else None) if place in CLIENTS else root
-    found = holder.get(place) if holder is not None else None
+    holder = (clients if isinstance(clients, Mapping) else None) if section in CLIENTS else root
+    found = holder.get(section) if holder is not None else None
     if not isinstance(found, Items):
         return []
     return [_called(item, number) for number, item in enumerate(found.items, 1)]
@@ -186,7 +186,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_.+/%:-]+", re.ASCII)
 class GridNodes:
     """Nodes of a grid: of each axis' name, of its values, and of each case."""
 
-    whole: Node
+    grid: Node
     axes: dict[str, tuple[Scalar, tuple[Node, ...]]] = field(default_factory=dict)
     cases: tuple[Node, ...] = ()
 
@@ -252,15 +252,15 @@ def read_axis(
     name: str, where: Scalar, values: Node, places: GridNodes, notes: ErrorNotes, key: str
 ) -> GridAxis | None:
     """Parse an axis with its values, each once; None if it has errors."""
-    place = f"{key}.{shown(name)[1:-1]}"
+    axis_key = f"{key}.{shown(name)[1:-1]}"
     items = values.items if isinstance(values, Items) else (values,)
     if not items or (len(items) == 1 and isinstance(items[0], Scalar) and items[0].empty):
-        notes.refuse(values, place, "a list of values, such as [1, all]")
+        notes.refuse(values, axis_key, "a list of values, such as [1, all]")
         return None
     texts: dict[str, Node] = {}
     good = True
     for number, item in enumerate(items, 1):
-        inside = f"{place}[{number}]" if isinstance(values, Items) else place
+        inside = f"{axis_key}[{number}]" if isinstance(values, Items) else axis_key
         for text in _texts(name, item, inside, notes):
             if text is None:
                 good = False
@@ -274,35 +274,35 @@ def read_axis(
     return GridAxis(name, tuple(texts)) if good else None
 
 
-def _check_name(name: str, where: Scalar, place: str, root: Mapping, notes: ErrorNotes) -> None:
+def _check_name(name: str, where: Scalar, key: str, root: Mapping, notes: ErrorNotes) -> None:
     try:
         paths_of(name, root, notes.variables)
     except AxisError as error:
-        notes.problem(where, place, str(error))
+        notes.problem(where, key, str(error))
 
 
-def _texts(name: str, item: Node, place: str, notes: ErrorNotes) -> list[str | None]:
+def _texts(name: str, item: Node, key: str, notes: ErrorNotes) -> list[str | None]:
     """Return an element's value as text; for seeds all values of a range."""
     if name == SEED:
-        return list(_seeds(item, place, notes))
+        return list(_seeds(item, key, notes))
     if isinstance(item, Scalar) and item.empty:
-        notes.refuse(item, place, "a value")
+        notes.refuse(item, key, "a value")
         return [None]
     return [_quoted(item.text) if isinstance(item, Scalar) and _means_else(item) else text_of(item)]
 
 
-def _seeds(item: Node, place: str, notes: ErrorNotes) -> list[str | None]:
+def _seeds(item: Node, key: str, notes: ErrorNotes) -> list[str | None]:
     text = item.text.strip() if isinstance(item, Scalar) else ""
     span = _RANGE.fullmatch(text)
     if span is not None and int(span[1]) <= int(span[2]):
         count = int(span[2]) - int(span[1]) + 1
         if count <= MAX_CELLS:
             return [str(seed) for seed in range(int(span[1]), int(span[2]) + 1)]
-        notes.problem(item, place, f"found {thousands(count)} seeds, expected at most {thousands(MAX_CELLS)}")
+        notes.problem(item, key, f"found {thousands(count)} seeds, expected at most {thousands(MAX_CELLS)}")
         return [None]
     if _SEED.fullmatch(text):
         return [str(int(text))]
-    notes.problem(item, place, f"found {found(item)}, expected whole numbers and ranges such as 1..20")
+    notes.problem(item, key, f"found {found(item)}, expected whole numbers and ranges such as 1..20")
     return [None]
 
 
@@ -345,30 +345,30 @@ def _cases(node: Node, places: GridNodes, root: Mapping, notes: ErrorNotes, key:
     cases: dict[Cell, Node] = {}
     first: tuple[str, ...] = ()
     for number, item in enumerate(node.items, 1):
-        place = f"{key}[{number}]"
-        case = _case(item, root, notes, place)
+        case_key = f"{key}[{number}]"
+        case = _case(item, root, notes, case_key)
         if case is None:
             continue
         names = tuple(sorted(name for name, _value in case))
         first = first or names
         if names != first:
-            notes.problem(item, place, f"found the axes {', '.join(names)}, expected {', '.join(first)} as before")
+            notes.problem(item, case_key, f"found the axes {', '.join(names)}, expected {', '.join(first)} as before")
         elif case in cases:
-            notes.problem(item, place, f"found the case twice, expected once (first in line {cases[case].line})")
+            notes.problem(item, case_key, f"found the case twice, expected once (first in line {cases[case].line})")
         else:
             cases[case] = item
     places.cases = tuple(cases.values())
     return tuple(cases)
 
 
-def _case(node: Node, root: Mapping, notes: ErrorNotes, place: str) -> Cell | None:
+def _case(node: Node, root: Mapping, notes: ErrorNotes, key: str) -> Cell | None:
     if not isinstance(node, Mapping) or not node.entries:
-        notes.refuse(node, place, "a mapping of axes to values, such as {acks: 1, kafka: 0.10.2}")
+        notes.refuse(node, key, "a mapping of axes to values, such as {acks: 1, kafka: 0.10.2}")
         return None
     pairs: list[tuple[str, str]] = []
     good = True
     for name, (where, value) in node.entries.items():
-        inside = f"{place}.{shown(name)[1:-1]}"
+        inside = f"{key}.{shown(name)[1:-1]}"
         before = len(notes.problems)
         _check_name(name, where, inside, root, notes)
         texts = _texts(name, value, inside, notes)
@@ -385,19 +385,19 @@ def from_option(text: str, root: Mapping, notes: ErrorNotes) -> tuple[GridAxis, 
     from playbooks.parser.document.yaml_source import compose  # noqa: PLC0415
 
     name, equals, values = text.partition("=")
-    whole = Scalar(1, 1, text, True, 1)
+    option = Scalar(1, 1, text, True, 1)
     if not equals or not name or not values.strip():
-        notes.problem(whole, "", f"--vary takes axis=value,value such as acks=1,all, found {shown(text)}")
+        notes.problem(option, "", f"--vary takes axis=value,value such as acks=1,all, found {shown(text)}")
         return None
     try:
         node, problems = compose(f"[{values}]", notes.path)
     except PlaybookError:
-        problems, node = [], whole
+        problems, node = [], option
     if problems or not isinstance(node, Items):
-        notes.problem(whole, "", f"--vary {name}: {shown(values)} is not a list of YAML values")
+        notes.problem(option, "", f"--vary {name}: {shown(values)} is not a list of YAML values")
         return None
-    _check_name(name, whole, name, root, notes)
+    _check_name(name, option, name, root, notes)
     before = len(notes.problems)
-    places = GridNodes(whole)
-    axis = read_axis(name, whole, replace(node), places, notes, "")
+    places = GridNodes(option)
+    axis = read_axis(name, option, replace(node), places, notes, "")
     return (axis, places) if axis is not None and len(notes.problems) == before else None

@@ -37,7 +37,7 @@ def walk(folder: Path) -> tuple[list[Path], list[Problem]]:
     Hidden files and folders, and folders behind links, which could be cyclic, are left out. A file that is not a
     playbook is included: the parser will report its errors. An imported session has no playbook, which is a problem.
     """
-    found: list[Path] = []
+    paths: list[Path] = []
     problems: list[Problem] = []
 
     def refuse(error: OSError) -> None:
@@ -51,8 +51,8 @@ def walk(folder: Path) -> tuple[list[Path], list[Problem]]:
         for name in names:
             path = Path(where) / name
             if not name.startswith(".") and path.suffix.lower() in SUFFIXES and (path.is_file() or path.is_symlink()):
-                found.append(path)
-    return sorted(found, key=lambda path: path.parts), problems
+                paths.append(path)
+    return sorted(paths, key=lambda path: path.parts), problems
 
 
 def playbooks_under(folder: Path) -> list[Path]:
@@ -61,12 +61,12 @@ def playbooks_under(folder: Path) -> list[Path]:
     Raises:
         PlaybookError: a folder that cannot be read, or has no playbook.
     """
-    found, problems = walk(folder)
+    paths, problems = walk(folder)
     if problems:
         raise PlaybookError(problems)
-    playbooks = [path for path in found if not is_fragment_file(path)]
+    playbooks = [path for path in paths if not is_fragment_file(path)]
     if not playbooks:
-        there = f", only {counted(len(found), 'fragment')}" if found else ""
+        there = f", only {counted(len(paths), 'fragment')}" if paths else ""
         raise PlaybookError(
             [Problem(str(folder), 1, 1, "", f"found no playbooks{there}; expected a folder with .yaml or .yml files")]
         )
@@ -221,7 +221,7 @@ class Includer:
         self._bytes = 0
         self._broken = False
 
-    def whole(self, root: Node, *, unused: bool, fragment: bool = False, written: bool = False) -> Node:
+    def expand(self, root: Node, *, unused: bool, fragment: bool = False, written: bool = False) -> Node:
         """Return the complete playbook. ``unused``: whether unused variables are errors.
 
         With ``fragment`` it is a single fragment: values of its required variables are unknown. With ``written`` a
@@ -269,30 +269,30 @@ class Includer:
         elif node is not None:
             yield node, "include"
 
-    def _opened(self, written: Node, way: str, by: _File, seen: dict[str, bool]) -> _File | None:
+    def _opened(self, written: Node, include_key: str, by: _File, seen: dict[str, bool]) -> _File | None:
         """Return a fragment's tree with its keys checked; None if it has errors, or was included before."""
         if not isinstance(written, Scalar) or written.empty:
-            self._notes.refuse(written, way, "the path of a fragment, or the name of a bundled one")
+            self._notes.refuse(written, include_key, "the path of a fragment, or the name of a bundled one")
             self._broken = True
             return None
         key = fragment_key(by.key, written.text)
         if key in seen and key not in by.chain:
             return None
-        wrong = self._wrong_include(key, by)
+        message = self._wrong_include(key, by)
         text = ""
-        if not wrong:
+        if not message:
             try:
                 text = self._text(key)
             except FragmentError as error:
-                wrong = f"found {error}"
+                message = f"found {error}"
             except PlaybookError as error:
                 self._blame(error, written)
                 return None
-        if wrong:
-            self._notes.problem(written, way, wrong)
+        if message:
+            self._notes.problem(written, include_key, message)
             self._broken = True
             return None
-        return self._composed(text, key, written, way, by)
+        return self._composed(text, key, written, include_key, by)
 
     def _wrong_include(self, key: str, by: _File) -> str:
         """Return why a fragment may not be included here."""
@@ -314,7 +314,7 @@ class Includer:
             raise FragmentError(f"fragments of more than {MAX_BYTES} characters together, the most allowed")
         return self.texts[key]
 
-    def _composed(self, text: str, key: str, written: Scalar, way: str, by: _File) -> _File | None:
+    def _composed(self, text: str, key: str, written: Scalar, include_key: str, by: _File) -> _File | None:
         path = self._fragments.shown(key)
         try:
             tree, problems = compose(text, path, ValueOrigin(path, self._included_by(written)))
@@ -323,7 +323,7 @@ class Includer:
             return None
         if not isinstance(tree, YamlMapping) or "fragment" not in tree.entries:
             allowed = "expected a fragment, which begins 'floodmark: 1' and 'fragment: NAME'"
-            self._notes.problem(written, way, f"found {path}, {allowed}")
+            self._notes.problem(written, include_key, f"found {path}, {allowed}")
             self._broken = True
             return None
         if problems:
@@ -378,14 +378,14 @@ class Includer:
         self._literals |= putting.literals
         return value
 
-    def _spliced(self, node: Node, file: _File, way: str) -> Node:
+    def _spliced(self, node: Node, file: _File, key: str) -> Node:
         """Expand the includes in a list of steps, and in its groups."""
         if not isinstance(node, Sequence):
             return node
         items: list[Node] = []
         changed = bool(file.key)
         for i, item in enumerate(node.items, 1):
-            here = f"{way}[{i}]"
+            here = f"{key}[{i}]"
             if isinstance(item, YamlMapping) and "include" in item.entries:
                 items += self._included_steps(item, file, here)
                 changed = True
@@ -401,31 +401,31 @@ class Includer:
             items.append(_counted(item, here))
         return replace(node, items=tuple(items)) if changed else node
 
-    def _included_steps(self, step: YamlMapping, by: _File, way: str) -> tuple[Node, ...]:
+    def _included_steps(self, step: YamlMapping, by: _File, key: str) -> tuple[Node, ...]:
         written, given = step.entries["include"][1], step.get("with")
         for name, (where, _) in step.entries.items():
             if name not in {"include", "with"}:
                 message = f"found {shown(name)} beside an include, expected 'with'{nearest(name, ('with',))}"
-                self._notes.problem(where, f"{way}.{shown(name).strip(chr(39))}", message + _TRIGGERS.get(name, ""))
-        opened = self._opened(written, f"{way}.include", by, {})
+                self._notes.problem(where, f"{key}.{shown(name).strip(chr(39))}", message + _TRIGGERS.get(name, ""))
+        opened = self._opened(written, f"{key}.include", by, {})
         if opened is None:
             return ()
         files = self._gathered(opened)
-        self._check_steps_only(files, written, f"{way}.include")
+        self._check_steps_only(files, written, f"{key}.include")
         scope = self._scope(files)
         if isinstance(given, YamlMapping):
-            scope.give(given.entries, way, opened.key)
+            scope.give(given.entries, key, opened.key)
         elif given is not None and not (isinstance(given, Scalar) and given.empty):
-            self._notes.refuse(given, f"{way}.with", "a mapping of the fragment's variables to values")
-        scope.need(written, f"{way}.include", opened.key, "with: {NAME: ...}")
+            self._notes.refuse(given, f"{key}.with", "a mapping of the fragment's variables to values")
+        scope.need(written, f"{key}.include", opened.key, "with: {NAME: ...}")
         steps = self._joined(files, scope).get("steps")
         if not isinstance(steps, Sequence):
             if steps is None or not (isinstance(steps, Scalar) and steps.origin and steps.origin.unknown):
-                self._notes.problem(written, f"{way}.include", f"found {opened.key} without a list of steps")
+                self._notes.problem(written, f"{key}.include", f"found {opened.key} without a list of steps")
             return ()
         return steps.items
 
-    def _check_steps_only(self, files: list[_File], written: Node, way: str) -> None:
+    def _check_steps_only(self, files: list[_File], written: Node, key: str) -> None:
         for file in files:
             more = [name for name in BROUGHT if name in file.tree.entries and name not in HINTS]
             if more:
@@ -433,7 +433,7 @@ class Includer:
                     f"found {file.key} with {shown(more[0])}, allowed as a step is a fragment of steps; "
                     "use 'include' at the head of the playbook for all its keys"
                 )
-                self._notes.problem(written, way, message)
+                self._notes.problem(written, key, message)
 
 
 def cluster_file(tree: YamlMapping) -> Node | None:
@@ -482,11 +482,11 @@ def _of_same_mode(base: YamlMapping, own: YamlMapping) -> YamlMapping:
     return replace(base, entries={**base.entries, "cluster": (where, cluster)})
 
 
-def _merged(base: YamlMapping, own: YamlMapping, way: str) -> YamlMapping:
+def _merged(base: YamlMapping, own: YamlMapping, key: str) -> YamlMapping:
     """Return ``own`` with the keys that only ``base`` has; lists joined, ``base`` first."""
     entries = dict(base.entries)
     for name, (where, value) in own.entries.items():
-        here = f"{way}.{name}" if way else name
+        here = f"{key}.{name}" if key else name
         before = base.get(name)
         if isinstance(before, YamlMapping) and isinstance(value, YamlMapping):
             entries[name] = (where, _merged(before, value, here))

@@ -140,15 +140,15 @@ class VariableReplacer:
         entries: dict[str, tuple[Scalar, Node]] = {}
         own = round_name(node)
         for name, (where, value) in node.entries.items():
-            way = f"{key}.{name}" if key else name
+            child_key = f"{key}.{name}" if key else name
             if self.keep is not None and uses(name):
                 self._problem(where, key, "found a variable in a key, allowed only in values")
                 continue
             if name == "include" and self.keep is not None and isinstance(value, Scalar) and uses(value.text):
-                self._problem(value, way, "found a variable in the path of a fragment, expected a literal path")
+                self._problem(value, child_key, "found a variable in the path of a fragment, expected a literal path")
                 value = _unknown(value)  # noqa: PLW2901 - the path is not needed
             inner = self._keeping(own) if own and name == "steps" else self
-            entries[name] = (where, inner._put(value, way, depth + 1))
+            entries[name] = (where, inner._put(value, child_key, depth + 1))
             self.literals |= inner.literals
         same = len(entries) == len(node.entries) and all(entries[name][1] is node.entries[name][1] for name in entries)
         return node if same else replace(node, entries=entries)
@@ -177,7 +177,7 @@ class VariableReplacer:
         """Replace the variables inside a string."""
         parts: list[str] = []
         brought: list[str] = []
-        known, end = True, 0
+        is_known, end = True, 0
         for use in _USE.finditer(node.text):
             parts.append(node.text[end : use.start()])
             end = use.end()
@@ -191,13 +191,13 @@ class VariableReplacer:
                 brought.append(_how(node, value, f"with {use[0]}"))
             else:
                 parts.append(use[0])
-                known &= value is not None
+                is_known &= value is not None
         parts.append(node.text[end:])
         self.size.add(node, key, 0, sum(map(len, parts)))
         text = "".join(parts)
         if text != node.text:
             node = replace(node, text=text, exact=0, origin=_because(node, *list(dict.fromkeys(brought))[:NAMED]))
-        return node if known else _unknown(node)
+        return node if is_known else _unknown(node)
 
     def _inside(self, use: re.Match[str], node: Scalar, key: str) -> Scalar | str | None:
         """Return the value to insert for a use; a string to leave it unchanged; None for an error."""
@@ -229,20 +229,20 @@ class VariableReplacer:
             self._problem(node, key, message, at)
         return False
 
-    def _refuse(self, wrong: str | None, node: Scalar, key: str, at: int) -> None:
-        if wrong is not None:
-            self._problem(node, key, wrong, at)
+    def _refuse(self, message: str | None, node: Scalar, key: str, at: int) -> None:
+        if message is not None:
+            self._problem(node, key, message, at)
 
     def _problem(self, node: Scalar, key: str, message: str, at: int = 0) -> None:
         if self.size.notes is not None:
             self.size.notes.inside(node, key, message, at + 1)
 
 
-def unknown_variable(name: str, known: Collection[str]) -> str:
+def unknown_variable(name: str, variables: Collection[str]) -> str:
     """Return the error of using an undeclared variable."""
-    if not known:
+    if not variables:
         return f"found ${{{name}}}, but there are no variables here; declare it under 'vars'"
-    return f"found ${{{name}}}, expected the variables {', '.join(known)}{nearest(name, known)}"
+    return f"found ${{{name}}}, expected the variables {', '.join(variables)}{nearest(name, variables)}"
 
 
 def restored(node: Node) -> Node:
@@ -350,28 +350,28 @@ class AxisCondition(FieldType):
 GIVEN: Final = FieldSpec(AxisCondition(), "Only with these values of settings, as in some cells of vary.")
 
 
-def _holds(name: str, where: Scalar, value: Node, place: str, notes: ErrorNotes) -> bool:
+def _holds(name: str, where: Scalar, value: Node, key: str, notes: ErrorNotes) -> bool:
     root = notes.root
     wanted = value.items if isinstance(value, Sequence) else (value,)
     if not wanted or any(isinstance(each, Scalar) and each.empty for each in wanted):
-        notes.refuse(value, place, "a value, or a list of values")
+        notes.refuse(value, key, "a value, or a list of values")
         return False
     if name == SEED:
-        notes.problem(where, place, "found the seed, expected other axes: a result of one seed is no guarantee")
+        notes.problem(where, key, "found the seed, expected other axes: a result of one seed is no guarantee")
         return False
     if root is None:
         return False
     try:
-        found = values_at(name, root, notes.values)
+        nodes = values_at(name, root, notes.values)
     except AxisError as error:
-        notes.problem(where, place, str(error))
+        notes.problem(where, key, str(error))
         return False
     texts = [_plain(text_of(each)) for each in wanted]
-    standing = [_standing(name, node, notes) for node in found]
+    standing = [_current_value(name, node, notes) for node in nodes]
     return all(each is not None and _plain(each) in texts for each in standing)
 
 
-def _standing(name: str, node: Node | None, notes: ErrorNotes) -> str | None:
+def _current_value(name: str, node: Node | None, notes: ErrorNotes) -> str | None:
     """Return the current value of a setting: that of the file, or the defaults of version and mode."""
     if node is not None:
         return text_of(node)

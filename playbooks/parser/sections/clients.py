@@ -111,10 +111,10 @@ def _profile(fields: Fields, batch: int, notes: ErrorNotes) -> RateProfile | Non
         notes.refuse(fields.at("every"), fields.path("every"), "a period above 0")
         return None
     stretches = _SHAPES[shapes[0]](shape, notes)
-    return None if stretches is None else _whole(fields, stretches, batch, every, notes)
+    return None if stretches is None else _profile_of_segments(fields, stretches, batch, every, notes)
 
 
-def _whole(
+def _profile_of_segments(
     fields: Fields, stretches: list[RateSegment], batch: int, every: int, notes: ErrorNotes
 ) -> RateProfile | None:
     """Return the profile of segments of which only the last is endless, with its period."""
@@ -245,13 +245,13 @@ def read_keys(fields: Fields, notes: ErrorNotes) -> tuple[int, KeySkew | None]:
 def dead_letter(fields: Fields, notes: ErrorNotes) -> str:
     """Return the topic of records that fail; allowed only if the application waits for its handler."""
     topic = str(fields.get("dead_letter", ""))
-    wrong = ""
+    message = ""
     if topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
-        wrong = f"found {topic!r}, which the group itself reads, expected another topic"
+        message = f"found {topic!r}, which the group itself reads, expected another topic"
     elif topic and fields.get("commit", "auto") == HANDED_OFF:
-        wrong = "found a dead-letter topic with 'commit: handed_off', allowed if the poll loop waits for the handler"
-    if wrong:
-        notes.problem(fields.at("dead_letter"), fields.path("dead_letter"), wrong)
+        message = "found a dead-letter topic with 'commit: handed_off', allowed if the poll loop waits for the handler"
+    if message:
+        notes.problem(fields.at("dead_letter"), fields.path("dead_letter"), message)
     return topic
 
 
@@ -368,13 +368,13 @@ def read_output(fields: Fields, profile: Profile, notes: ErrorNotes) -> OutputFi
     topic = str(fields.get("to", ""))
     config = fields.get("to_config", {})
     commit = fields.get("commit", "auto")
-    for key, wrong in (
+    for key, message in (
         ("to", _wrong_topic(fields, topic, commit)),
         ("to_config", _wrong_config(fields, profile, config, transactional=commit == TRANSACTION)),
         ("commit", _wrong_commit(fields, profile) if commit == TRANSACTION else ""),
     ):
-        if wrong:
-            notes.problem(fields.at(key), fields.path(key), wrong)
+        if message:
+            notes.problem(fields.at(key), fields.path(key), message)
     return {"output_topic": topic, "output_config": config}
 
 
@@ -441,16 +441,16 @@ class KeysToPartitions(FieldType):
         if not isinstance(node, Mapping) or not node.entries:
             notes.refuse(node, key, _ALLOWED)
             return BAD
-        found: dict[str, Any] = {}
+        partitions: dict[str, Any] = {}
         for name, (where, value) in node.entries.items():
             if name != OTHERS and not re.fullmatch(_KEY, name, re.ASCII):
                 notes.problem(where, key, f"found {shown(name)}, expected keys such as key-0, and {OTHERS}")
                 continue
-            found[name] = _PARTITION.read(value, f"{key}.{name}", notes)
-        if len(found) < len(node.entries) or BAD in found.values():
+            partitions[name] = _PARTITION.read(value, f"{key}.{name}", notes)
+        if len(partitions) < len(node.entries) or BAD in partitions.values():
             return BAD
-        others = found.pop(OTHERS, -1)
-        return CustomPartitioner(tuple((int(name[4:]), partition) for name, partition in found.items()), others)
+        others = partitions.pop(OTHERS, -1)
+        return CustomPartitioner(tuple((int(name[4:]), partition) for name, partition in partitions.items()), others)
 
     def _schema(self) -> Schema:
         partition = _PARTITION.schema()
@@ -657,12 +657,12 @@ def racks(fields: Fields, notes: ErrorNotes) -> tuple[str, ...]:
     given = tuple(fields.get("racks", ()))
     members = fields.get("members", 1)
     if given and len(given) != members:
-        wrong = f"found {len(given)} racks for {members} members, expected one for each"
+        message = f"found {len(given)} racks for {members} members, expected one for each"
     elif given and "client.rack" in fields.get("config", {}):
-        wrong = "found racks and client.rack in config, expected one of them"
+        message = "found racks and client.rack in config, expected one of them"
     else:
         return given
-    notes.problem(fields.at("racks"), fields.path("racks"), wrong)
+    notes.problem(fields.at("racks"), fields.path("racks"), message)
     return given
 
 
@@ -670,18 +670,18 @@ def subscription(fields: Fields, profile: Profile, notes: ErrorNotes) -> tuple[t
     """Return the topics of a group and its pattern: exactly one is set, and a pattern only with a coordinator."""
     topics = tuple(dict.fromkeys(fields.get("topics", ())))
     pattern = fields.get("pattern", "")
-    wrong = ""
+    message = ""
     if fields.given("topics") and fields.given("pattern"):
-        wrong = "found topics and a pattern, expected one of them"
+        message = "found topics and a pattern, expected one of them"
     elif not fields.given("topics") and not fields.given("pattern"):
-        wrong = "found neither topics nor a pattern, expected one of them"
+        message = "found neither topics nor a pattern, expected one of them"
     elif fields.given("pattern") and not fields.get("coordinated", True):
-        wrong = "found a pattern with 'coordinated: false', allowed only if a coordinator assigns partitions"
+        message = "found a pattern with 'coordinated: false', allowed only if a coordinator assigns partitions"
     elif fields.given("pattern") and not profile.group_membership:
-        wrong = f"found a pattern with Kafka {profile.version}, allowed since 0.9"
-    if wrong:
+        message = f"found a pattern with Kafka {profile.version}, allowed since 0.9"
+    if message:
         key = "pattern" if fields.given("pattern") else "topics"
-        notes.problem(fields.at(key), fields.path(key), wrong)
+        notes.problem(fields.at(key), fields.path(key), message)
     return topics, pattern
 
 

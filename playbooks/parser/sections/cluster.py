@@ -510,10 +510,10 @@ def _combined(fields: Fields, brokers: tuple[BrokerSpec, ...], kafka: str, notes
         notes.problem(fields.at("controllers"), fields.path("controllers"), message)
     if given is None or isinstance(given, int):
         return ()
-    known = [broker.id for broker in brokers]
-    wrong = [broker for broker in given if broker not in known]
+    broker_ids = [broker.id for broker in brokers]
+    wrong = [broker for broker in given if broker not in broker_ids]
     if wrong:
-        message = f"found broker {wrong[0]}, expected {listed(list(map(str, known)), 'and')}"
+        message = f"found broker {wrong[0]}, expected {listed(list(map(str, broker_ids)), 'and')}"
         notes.problem(fields.at("controllers"), fields.path("controllers"), message)
     if len(set(given)) < len(given) or len(given) not in QUORUM_SIZES:
         message = f"found {given}, expected 1, 3 or 5 brokers, each once"
@@ -593,13 +593,13 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: ErrorNotes) -> TopicSpec:
     if placement:
         return TopicSpec(name, len(placement), max(map(len, placement)), placement, config, fields.get("leaders", ()))
     replication = fields.get("replication", spec.config.get("default.replication.factor"))
-    known = notes.facts.brokers is not None
+    brokers_known = notes.facts.brokers is not None
     if replication is None:
         if not fields.given("replication") and not fields.given("placement"):
             message = "missing key 'replication': replicas of each partition (or give a placement)"
             notes.problem(fields.node, fields.key, message)
         replication = 1
-    elif known and replication > len(spec.brokers):
+    elif brokers_known and replication > len(spec.brokers):
         message = f"found {replication} replicas, expected at most the cluster's {counted(len(spec.brokers), 'broker')}"
         notes.problem(fields.at("replication"), fields.path("replication"), message)
     return TopicSpec(name, fields.get("partitions", 1), int(replication), (), config)
@@ -732,15 +732,15 @@ def _instances(fields: Fields, profile: Profile, notes: ErrorNotes) -> tuple[str
     """Return the ids of static members: one for each, and only in versions that have them."""
     instances = tuple(fields.get("instances", ()))
     members = fields.get("members", 1)
-    wrong = ""
+    message = ""
     if instances and len(instances) != members:
-        wrong = f"found {len(instances)} instances for {members} members, expected one for each"
+        message = f"found {len(instances)} instances for {members} members, expected one for each"
     elif instances and not profile.static_members:
-        wrong = f"found instances with Kafka {profile.version}, allowed since 2.3"
+        message = f"found instances with Kafka {profile.version}, allowed since 2.3"
     elif instances and "group.instance.id" in fields.get("config", {}):
-        wrong = "found instances and group.instance.id in config, expected one of them"
-    if wrong:
-        notes.problem(fields.at("instances"), fields.path("instances"), wrong)
+        message = "found instances and group.instance.id in config, expected one of them"
+    if message:
+        notes.problem(fields.at("instances"), fields.path("instances"), message)
     return instances
 
 

@@ -43,15 +43,15 @@ class TopicPartitionsType(FieldType):
 
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
         text = self._text().read(node, key, notes)
-        wrong = "" if text is BAD else self._wrong(text, notes)
-        if wrong:
-            notes.problem(node, key, wrong)
-        return BAD if wrong else text
+        message = "" if text is BAD else self._reject_reason(text, notes)
+        if message:
+            notes.problem(node, key, message)
+        return BAD if message else text
 
     def _text(self) -> TextType:
         return TextType(LISTS[self.type][0], _ALLOWED[self.type])
 
-    def _wrong(self, text: str, notes: ErrorNotes) -> str:
+    def _reject_reason(self, text: str, notes: ErrorNotes) -> str:
         if self.type == "scopes":
             topic, _colon, rest = text.partition(":")
             numbers = rest.split(",") if rest else []
@@ -108,14 +108,14 @@ class Brokers(FieldType):
     """A list of distinct brokers in order."""
 
     def _read(self, node: Node, key: str, notes: ErrorNotes) -> Any:
-        found = ListOf(BrokerId(), 1).read(node, key, notes)
-        if found is BAD:
+        brokers = ListOf(BrokerId(), 1).read(node, key, notes)
+        if brokers is BAD:
             return BAD
-        twice = [broker for place, broker in enumerate(found) if broker in found[:place]]
+        twice = [broker for place, broker in enumerate(brokers) if broker in brokers[:place]]
         if twice:
             notes.problem(node, key, f"found broker {twice[0]} twice, expected each broker once")
             return BAD
-        return tuple(found)
+        return tuple(brokers)
 
     def _schema(self) -> Schema:
         return {**ListOf(BrokerId(), 1).schema(), "uniqueItems": True}

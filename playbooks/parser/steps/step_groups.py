@@ -90,10 +90,10 @@ class GroupRounds:
     numbered: bool
     """Whether the values are only numbers from 1."""
 
-    def name(self, place: int) -> str:
+    def name(self, index: int) -> str:
         """Return the name of a round: ``2 of 3``, with its value if that is not the number."""
-        number = f"{place + 1} of {len(self.values)}"
-        return number if self.numbered else f"{number}, {self.variable} {_text(self.values[place])}"
+        number = f"{index + 1} of {len(self.values)}"
+        return number if self.numbered else f"{number}, {self.variable} {_text(self.values[index])}"
 
 
 def read_group(node: Mapping, key: str, notes: ErrorNotes, *, manual: bool) -> Fields:
@@ -164,26 +164,26 @@ class _Reader:
         self._manual = manual
         self._single: ManualSteps | TimedSteps = ManualSteps() if manual else TimedSteps()
         self._count = 0
-        self._told = False
+        self._reported = False
         self._grouped = False
         """Whether a group was found, after which list positions differ from acting order."""
 
     def read_list(self, node: Sequence, key: str, number: str, rounds: tuple[int, ...]) -> None:
         """Parse a list in ``rounds`` (from 1, the outermost group's first) of the group ``number``."""
-        for place, item in enumerate(node.items, 1):
-            here = item_key(item, f"{key}[{place}]")
+        for number_in_list, item in enumerate(node.items, 1):
+            here = item_key(item, f"{key}[{number_in_list}]")
             mapping = _as_mapping(item)
             if mapping is None:
                 self._notes.refuse(item, here, "a mapping with one verb")
                 self._count += 1
             elif is_group(mapping):
                 self._grouped = True
-                self._group(mapping, here, f"{number}{place}", rounds)
+                self._group(mapping, here, f"{number}{number_in_list}", rounds)
             else:
                 step = self._single.read(mapping, self._count, here, self._notes)
                 self._count += 1
                 if step is not None:
-                    name = label(f"{number}{place}", rounds) if self._grouped else ""
+                    name = label(f"{number}{number_in_list}", rounds) if self._grouped else ""
                     self.steps.append(replace(step, label=name))
             if self._full(item, here):
                 return
@@ -192,8 +192,8 @@ class _Reader:
         """Return whether there are too many steps, reported once at the first excess step."""
         if self._count <= MAX_STEPS:
             return False
-        if not self._told:
-            self._told = True
+        if not self._reported:
+            self._reported = True
             message = f"found more than {MAX_STEPS} steps with all rounds unrolled, the most allowed"
             self._notes.problem(node, key, message)
         return True
@@ -216,18 +216,20 @@ class _Reader:
     def _unroll(self, steps: Sequence, group: "_Group") -> None:
         """Unroll every round: the step that begins it, and the steps of the list with its value inserted."""
         round_us = 0
-        for place, value in enumerate(group.found.values):
-            self.steps.append(group.begins(place, self._count))
+        for round_index, value in enumerate(group.rounds_of_group.values):
+            self.steps.append(group.begins(round_index, self._count))
             self._count += 1
             self._single.begin_round()
-            round_steps = substitute(steps, {group.found.variable: value}, self._notes)
+            round_steps = substitute(steps, {group.rounds_of_group.variable: value}, self._notes)
             assert isinstance(round_steps, Sequence)  # a list stays a list
-            self.read_list(round_steps, f"{group.fields.key}.steps", f"{group.number}.", (*group.rounds, place + 1))
+            self.read_list(
+                round_steps, f"{group.fields.key}.steps", f"{group.number}.", (*group.rounds, round_index + 1)
+            )
             round_us = max(round_us, self._single.end_round())
             if self._full(steps, f"{group.fields.key}.steps"):
                 return
         every_us = max(group.fields.get("every", 0), round_us)
-        self._single.took(every_us * (len(group.found.values) - 1) + round_us)
+        self._single.took(every_us * (len(group.rounds_of_group.values) - 1) + round_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,13 +242,13 @@ class _Group:
     """Rounds of the enclosing groups, from 1."""
     fields: Fields
     trigger: Trigger
-    found: GroupRounds
+    rounds_of_group: GroupRounds
 
-    def begins(self, place: int, index: int) -> Step:
-        """Return the step that begins the round at index ``place``."""
+    def begins(self, round_index: int, index: int) -> Step:
+        """Return the step that begins the round at index ``round_index``."""
         depth = len(self.rounds) + 1
         trigger = self.trigger
-        if place:
+        if round_index:
             every_us = self.fields.get("every", -1)
             trigger = Trigger("at", every_us, since_round=depth) if every_us >= 0 else Trigger("after")
         node = self.fields.node
@@ -255,9 +257,9 @@ class _Group:
             where=Position(node.line, node.column),
             trigger=trigger,
             verb="round",
-            name=self.found.name(place),
-            note=self.fields.get("note", "") if place == 0 else "",
-            label=label(self.number, (*self.rounds, place + 1)),
+            name=self.rounds_of_group.name(round_index),
+            note=self.fields.get("note", "") if round_index == 0 else "",
+            label=label(self.number, (*self.rounds, round_index + 1)),
             depth=depth,
         )
 

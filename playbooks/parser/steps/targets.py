@@ -69,15 +69,15 @@ class Target(FieldType):
         one = selector.parts[0] if selector.kind == LINK else selector
         for part in _walked(selector):
             if not (part.parts or part.inner):
-                wrong = _wrong(part, facts)
-                if wrong:
-                    yield part.column, wrong
+                message = _reject_reason(part, facts)
+                if message:
+                    yield part.column, message
         yield from _unfit(one, self.accepts, facts)
         for part in _walked(selector):
-            wrong = _wrong_count(part, facts)
-            if wrong:
-                yield _first(part).column, wrong
-        most = _most(one, facts)
+            message = _wrong_count(part, facts)
+            if message:
+                yield _first(part).column, message
+        most = _max_matches(one, facts)
         if most is not None and most < self.at_least:
             yield _first(one).column, f"found {one}, expected {self.at_least} nodes or more: it matches fewer"
 
@@ -108,7 +108,7 @@ def _first(selector: Selector) -> Selector:
     return _first(selector.parts[0]) if selector.parts else selector
 
 
-def _wrong(selector: Selector, facts: PlaybookNames) -> str:
+def _reject_reason(selector: Selector, facts: PlaybookNames) -> str:
     """Return why a plain selector can never match a node of this cluster."""
     kind, argument = selector.kind, selector.argument
     if kind in PARTITION_SELECTORS:
@@ -137,26 +137,26 @@ def _wrong_count(selector: Selector, facts: PlaybookNames) -> str:
     """Return why this number of nodes can never be selected at random."""
     if selector.kind not in DRAWING_SELECTORS:
         return ""
-    most = _most_drawn_from(selector, facts)
-    if selector.kind == "minority" and most is not None and most < 3:
-        return f"found {selector} of at most {most}, which matches none; expected one of 3 or more"
+    limit = _most_drawn_from(selector, facts)
+    if selector.kind == "minority" and limit is not None and limit < 3:
+        return f"found {selector} of at most {limit}, which matches none; expected one of 3 or more"
     if selector.kind != "random" or selector.inner is None:
         return ""
     if selector.count < 1:
         return f"found random({selector.count}, ...), expected 1 or more"
-    if most is None or selector.count <= most:
+    if limit is None or selector.count <= limit:
         return ""
-    allowed = f"expected 1 to {most}" if most > 1 else "expected 1"
+    allowed = f"expected 1 to {limit}" if limit > 1 else "expected 1"
     return f"found {selector.count} selected from {selector.inner}, {allowed}: it never matches more"
 
 
 def _most_drawn_from(selector: Selector, facts: PlaybookNames) -> int | None:
     if selector.inner is not None:
-        return _most(selector.inner, facts)
+        return _max_matches(selector.inner, facts)
     return None if facts.brokers is None else len(facts.brokers)
 
 
-def _most(selector: Selector, facts: PlaybookNames) -> int | None:
+def _max_matches(selector: Selector, facts: PlaybookNames) -> int | None:
     """Return the maximum number of nodes that a valid selector can match; None if the file does not determine it."""
     kind, argument = selector.kind, selector.argument
     if kind in DRAWING_SELECTORS:
@@ -165,7 +165,7 @@ def _most(selector: Selector, facts: PlaybookNames) -> int | None:
             return selector.count if kind == "random" else None
         return of // 2 + 1 if kind == "majority" else (of - 1) // 2
     if kind in (UNION, DIFFERENCE, INTERSECTION):
-        return _most_of_several(kind, [_most(part, facts) for part in selector.parts])
+        return _most_of_several(kind, [_max_matches(part, facts) for part in selector.parts])
     if kind in ("clients", "producers", "consumers"):
         return _most_clients(kind, facts)
     if kind == "members":
@@ -181,12 +181,12 @@ def _most(selector: Selector, facts: PlaybookNames) -> int | None:
 
 
 def _most_of_several(kind: str, each: list[int | None]) -> int | None:
-    known = [most for most in each if most is not None]
+    limits = [most for most in each if most is not None]
     if kind == DIFFERENCE:
         return each[0]
     if kind == INTERSECTION:
-        return min(known, default=None)
-    return sum(known) if len(known) == len(each) else None
+        return min(limits, default=None)
+    return sum(limits) if len(limits) == len(each) else None
 
 
 def _most_clients(kind: str, facts: PlaybookNames) -> int | None:

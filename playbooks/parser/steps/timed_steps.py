@@ -304,7 +304,7 @@ def the_verb(
     others: Collection[str],
     other_hint: str,
     notes: ErrorNotes,
-    known: Collection[str],
+    other_keys: Collection[str],
 ) -> str | None:
     """Return the one verb of a step, or None after reporting the error.
 
@@ -317,14 +317,14 @@ def the_verb(
         message = f"found the verbs {listed(given, 'and')} together, expected one in a step"
         notes.problem(node.entries[given[1]][0], key, message)
         return None
-    unknown = [where for name, (where, _) in node.entries.items() if name not in known and name != "note"]
+    unknown = [where for name, (where, _) in node.entries.items() if name not in other_keys and name != "note"]
     elsewhere = [where for where in unknown if where.text in others]
     misspelt = [where for where in unknown if closest(where.text, verbs)]
     for where in elsewhere or misspelt or unknown:
         if elsewhere:
             notes.problem(where, f"{key}.{where.text}", f"found {shown(where.text)}, {other_hint}")
         else:
-            hint = nearest(where.text, [*verbs, *known])
+            hint = nearest(where.text, [*verbs, *other_keys])
             message = f"found an unknown key {shown(where.text)} in a step without a verb"
             notes.problem(where, key, f"{message}, expected one of {listed(verbs)}{hint}")
     if not unknown:
@@ -343,20 +343,20 @@ class StepParser:
         self._path = path
         self._facts = facts_of(spec)
 
-    def step(self, asked: Values[str, Any]) -> Step:
+    def step(self, document: Values[str, Any]) -> Step:
         """Parse a step from its keys: a verb, its name, and its parameters, all plain values.
 
         Raises:
             PlaybookError: with all errors of the step.
         """
         try:
-            text = yaml.safe_dump(dict(asked), sort_keys=False, allow_unicode=True)
+            text = yaml.safe_dump(dict(document), sort_keys=False, allow_unicode=True)
         except yaml.YAMLError as error:
             problem = Problem(self._path, 1, 1, "", f"found no number, string, list or mapping: {error}")
             raise PlaybookError([problem]) from None
         node, problems = compose(text, self._path)
         notes = ErrorNotes(self._path, problems, self._facts)
-        verb, name = next(iter(asked.items()))
+        verb, name = next(iter(document.items()))
         step = TimedSteps().read(node, 0, f"{verb} {name}", notes) if isinstance(node, YamlMapping) else None
         if notes.problems or step is None:
             raise PlaybookError(notes.problems)
@@ -373,11 +373,11 @@ class StepParser:
             condition = parse(text)
         except ConditionError as error:
             raise PlaybookError([Problem(self._path, 1, error.column, text, error.message)]) from None
-        wrong = [
+        unsupported = [
             Problem(self._path, 1, column, text, message) for column, message in wrong_names(condition, self._facts)
         ]
-        if wrong:
-            raise PlaybookError(wrong)
+        if unsupported:
+            raise PlaybookError(unsupported)
         return condition
 
 

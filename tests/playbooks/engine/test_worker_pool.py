@@ -102,7 +102,7 @@ def test_a_killed_worker_takes_only_its_own_job_with_it(
 
     def last_words(worker: worker_pool._Worker, job: PlaybookJob, *, asked: bool) -> JobOutcome:
         dead.append(worker)
-        return death(worker, job, asked=asked)
+        return death(worker, job, stopped=asked)
 
     monkeypatch.setattr(worker_pool._Worker, "death", last_words)
 
@@ -141,7 +141,7 @@ def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
 
     def last_words(worker: worker_pool._Worker, job: PlaybookJob, *, asked: bool) -> JobOutcome:
         dead.append(worker)
-        return death(worker, job, asked=asked)
+        return death(worker, job, stopped=asked)
 
     monkeypatch.setattr(worker_pool._Worker, "death", last_words)
     pid = os.getpid()

@@ -12,7 +12,7 @@ from playbooks.engine.replay import replay
 from playbooks.engine.session import Session
 from playbooks.export.playbook_writer import ExportError, export
 from playbooks.parser.loader import loads
-from playbooks.recording.event_codec import DROP, OPEN, REQUESTS, ExternalInput, action_of, asked, ingress_of
+from playbooks.recording.event_codec import DROP, OPEN, REQUESTS, ExternalInput, action_of, ingress_of, request_input
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
 from tests.support.wording import masked_text
@@ -32,8 +32,10 @@ settle: 5s
     [
         ExternalInput(OPEN),
         ExternalInput(DROP, body=(3, 4)),
-        asked(2, "me", ProduceRequest(0, "orders-0", -1, 5, "me", -1, -1, 2, 70, payload=bytes(range(256)))),
-        asked(1, "", JoinGroupRequest(0, "g", "me", "", 1, 1, (MemberProtocol("range", Subscription(("orders",))),))),
+        request_input(2, "me", ProduceRequest(0, "orders-0", -1, 5, "me", -1, -1, 2, 70, payload=bytes(range(256)))),
+        request_input(
+            1, "", JoinGroupRequest(0, "g", "me", "", 1, 1, (MemberProtocol("range", Subscription(("orders",))),))
+        ),
     ],
 )
 def test_a_line_has_all_of_it(ingress: ExternalInput) -> None:
@@ -70,10 +72,10 @@ def test_a_visited_session_replays_to_the_same_digest_and_is_no_playbook(
         leader = max(1, session.cluster.cluster_state.records["orders-0"].leader)
         data = bytes(17) + turn.to_bytes(4, "big") + bytes(40)
         request = ProduceRequest(0, "orders-0", -1, 9_000_000, "app", -1, -1, 1, 61, payload=data)
-        tokens.append(session.submit_request(asked(leader, "app", request)))
+        tokens.append(session.submit_request(request_input(leader, "app", request)))
         if turn % 50 == 49:
             session.submit_request(ExternalInput(DROP, body=tuple(tokens[-1:])))
-            session.submit_request(asked(leader, "app", MetadataRequest(0)))
+            session.submit_request(request_input(leader, "app", MetadataRequest(0)))
     result = session.finish()
     ledger = result.ledger
     assert ledger.sent == 200

@@ -244,5 +244,5 @@ def test_a_stall_lasts_while_there_is_something_to_read() -> None:
     again.advanced("t-1", 50, 9_600)
     assert again.longest(99_000) == 4_500
     again.advanced("t-0", 13, 10_000)
-    again.gone("t-0")
+    again.partition_deleted("t-0")
     assert again.longest(99_000) == 4_500

@@ -320,7 +320,7 @@ def _keeps_the_steps(patch: pytest.MonkeyPatch) -> None:
     go = ForkSimulator._go
 
     def on(self: ForkSimulator, steps: tuple[Step, ...], *rest: int) -> Future:
-        return go(self, (*steps, *(self.start_point.rest() if steps else ())), *rest)
+        return go(self, (*steps, *(self.start_point.remaining_steps() if steps else ())), *rest)
 
     patch.setattr(ForkSimulator, "_go", on)
 

@@ -56,8 +56,8 @@ def test_a_draft_runs_as_its_playbook_did() -> None:
 @pytest.mark.slow
 def test_a_run_ends_early_only_where_nothing_can_change_the_answer() -> None:
     violated = "violation:log-matching"
-    whole = judge(DIVERGING, (), whole=True)
-    assert violated in whole.wrong
+    whole = judge(DIVERGING, (), to_the_end=True)
+    assert violated in whole.failing
     cut = judge(DIVERGING, (violated,))
     assert cut.held
     assert 0 <= cut.occurred_us <= cut.virtual_us < whole.virtual_us

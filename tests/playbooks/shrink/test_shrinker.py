@@ -78,7 +78,7 @@ def test_steps_by_hand_are_shrunk_to_those_that_are_needed(key: str) -> None:
     done = shrunk_by_hand(key)
     assert key in keys_of(done.draft)
     for step in done.draft.steps:
-        without = judge(done.draft.without([step.number]).text(), (key,), whole=True)
+        without = judge(done.draft.without([step.number]).text(), (key,), to_the_end=True)
         assert not without.held or without.refused
     assert len(done.draft.steps) <= 10
 

@@ -64,7 +64,7 @@ def live_forks() -> SessionForks:
 
 
 def timed_forks(most: int = 8) -> SessionForks:
-    return SessionForks(lambda: Session.start(PLAYBOOK), nearest=150, most=most)
+    return SessionForks(lambda: Session.start(PLAYBOOK), nearest=150, limit=most)
 
 
 def state(session: Session) -> tuple[object, ...]:

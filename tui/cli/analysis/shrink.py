@@ -80,7 +80,7 @@ def print_shrunk(shrunk: ShrinkResult, out: Path, verdict: CandidateVerdict) -> 
     print_line(console, "")
     print_line(console, shrunk.sentence)
     for number, step in enumerate(shrunk.draft.steps, 1):
-        why = f"   without it: {without_it(needed[step.number], shrunk.found.keys)}" if step.number in needed else ""
+        why = f"   without it: {without_it(needed[step.number], shrunk.target.keys)}" if step.number in needed else ""
         print_line(console, f"  {number:>3}  {flow(step.keys)[1:-1]}{why}")
     if shrunk.ended == WHOLE:
         print_line(console, f"minimal  after {counted(shrunk.runs, 'run')}: every remaining step is needed", "bold")
@@ -108,12 +108,12 @@ def _change(before: str, after: str) -> str:
 
 def document(shrunk: ShrinkResult, out: Path, verdict: CandidateVerdict) -> dict[str, Any]:
     """Return the result as a JSON document."""
-    found, needed = shrunk.found, dict(shrunk.needed)
+    target, needed = shrunk.target, dict(shrunk.needed)
     return {
-        "source": found.origin.words,
-        "seed": found.origin.seed,
-        "keys": list(found.keys),
-        "known": [each.known for each in found.failures],
+        "source": target.origin.words,
+        "seed": target.origin.seed,
+        "keys": list(target.keys),
+        "known": [each.known for each in target.failures],
         "ended": shrunk.ended,
         "runs": shrunk.runs,
         "finding": shrunk.sentence,
@@ -194,16 +194,16 @@ def _shrink(request: ShrinkRequest) -> int:
         out = _out(request, origin)
         progress_line.update(lambda: f"running {origin.words}")
         began = time.process_time()
-        found = examine(origin, request.keep)
+        target = examine(origin, request.keep)
         took = time.process_time() - began
-        known = ", known for its Kafka version" if all(each.known for each in found.failures) else ""
+        is_known = ", known for its Kafka version" if all(each.known for each in target.failures) else ""
         progress_line.hide()
-        print_line(console, f"{origin.words}, seed {origin.seed}: {counted(len(found.draft.steps), 'step')}")
-        print_line(console, f"keeping  {' and '.join(found.keys)}{known}", "bold")
-        journal = _journal(request, found, out)
+        print_line(console, f"{origin.words}, seed {origin.seed}: {counted(len(target.draft.steps), 'step')}")
+        print_line(console, f"keeping  {' and '.join(target.keys)}{is_known}", "bold")
+        journal = _journal(request, target, out)
         workers = request.workers or (1 if took < ALONE_S else os.cpu_count() or 1)
-        with CandidateRunner(found.keys, journal, workers) as bench:
-            shrunk = shrink(found, bench, budget, _printer(request, progress_line))
+        with CandidateRunner(target.keys, journal, workers) as bench:
+            shrunk = shrink(target, bench, budget, _printer(request, progress_line))
     return _hand_over(request, shrunk, out, journal)
 
 
@@ -222,7 +222,7 @@ def _hand_over(request: ShrinkRequest, shrunk: ShrinkResult, out: Path, journal:
     if not write_file("--out", out, written(shrunk, out.stem)):
         journal.close()
         return BAD_INPUT
-    verdict, result = judged(load(out), shrunk.found.keys)
+    verdict, result = judged(load(out), shrunk.target.keys)
     if request.json:
         print_document(to_text(document(shrunk, out, verdict)))
     else:
@@ -233,7 +233,7 @@ def _hand_over(request: ShrinkRequest, shrunk: ShrinkResult, out: Path, journal:
         journal.close()
         print_line(stderr_console(), f"to resume: floodmark shrink {request.source} {_again(request)}--resume")
     if not verdict.held or result is None:
-        print_error(f"{out}: run from its file, it does not reproduce {' and '.join(shrunk.found.keys)}")
+        print_error(f"{out}: run from its file, it does not reproduce {' and '.join(shrunk.target.keys)}")
         return FAILED
     return {WHOLE: OK, STOPPED: INTERRUPTED}.get(shrunk.ended, INCONCLUSIVE)
 
@@ -273,12 +273,12 @@ def _out(request: ShrinkRequest, origin: ShrinkSource) -> Path:
     return out
 
 
-def _journal(request: ShrinkRequest, found: ShrinkTarget, out: Path) -> Journal:
+def _journal(request: ShrinkRequest, target: ShrinkTarget, out: Path) -> Journal:
     about = {
-        "input": digest(found.draft.text()),
-        "key": " ".join(found.keys),
+        "input": digest(target.draft.text()),
+        "key": " ".join(target.keys),
         "version": VERSION,
-        "digest": found.verdict.digest,
+        "digest": target.verdict.digest,
     }
     try:
         return Journal(out.with_name(f"{out.stem}.journal"), about, resume=request.resume)

@@ -11,7 +11,7 @@ from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, alias_
 from faults.declarations import ACCEPTS, FAMILIES, OPERATIONS, SELECTORS, Fault, Operation, Param
 from playbooks.errors import BAD_INPUT, OK, nearest, shown
 from playbooks.model import Playbook, allowed_text, default_text, example_step
-from playbooks.parser.key_reference import MappingReference, allowed_values_text, key_mappings, known
+from playbooks.parser.key_reference import MappingReference, allowed_values_text, full_path, key_mappings
 from playbooks.parser.key_reference import text as schema_text
 from playbooks.units import duration_text
 from tui.keybindings.keymap import ALLOWED, GROUPS, KEYS, KeyBinding, in_file
@@ -53,18 +53,18 @@ def faults(name: str | None, *, family: str | None = None, json: bool = False) -
     elif name is not None:
         _tell_fault(chosen[0])
     else:
-        _list_faults(chosen, whole=family is None)
+        _list_faults(chosen, detailed=family is None)
     return OK
 
 
-def _list_faults(chosen: Sequence[Fault], *, whole: bool) -> None:
+def _list_faults(chosen: Sequence[Fault], *, detailed: bool) -> None:
     console = stdout_console()
     for family in FAMILIES:
         rows = [(each.name, each.letter, each.accepts, each.summary) for each in chosen if each.family == family]
         if rows:
             table(console, (family, "key", "takes", "effect"), [(row[0], f"f {row[1]}", *row[2:]) for row in rows])
             print_line(console, "")
-    if whole:
+    if detailed:
         operations = [(each.name, f"a {each.letter}", each.summary) for each in OPERATIONS.values()]
         table(console, ("operation", "key", "effect"), operations)
         print_line(console, "")
@@ -204,17 +204,17 @@ def _told_when(scope: str, key: ConfigKey) -> str:
 # ``keys`` and ``schema``: the keys of a playbook.
 
 
-def keys(place: str | None, *, json: bool) -> int:
+def keys(key_path: str | None, *, json: bool) -> int:
     """List the keys of a part of a playbook, by default the top level; with ``json`` alone, of all parts."""
     pages = key_mappings()
-    if place is not None and known(place) not in pages:
+    if key_path is not None and full_path(key_path) not in pages:
         parts = [path for path in pages if path]
-        hint = nearest(place, [*parts, *(path.rpartition(".")[2] for path in parts)])
-        print_error(f"no part {shown(place)} in a playbook{hint}; known parts: {listed(parts, 'and')}")
+        hint = nearest(key_path, [*parts, *(path.rpartition(".")[2] for path in parts)])
+        print_error(f"no part {shown(key_path)} in a playbook{hint}; known parts: {listed(parts, 'and')}")
         return BAD_INPUT
-    chosen = pages[known(place or "")]
+    chosen = pages[full_path(key_path or "")]
     if json:
-        wanted = pages.values() if place is None else [chosen]
+        wanted = pages.values() if key_path is None else [chosen]
         print_document(to_text([_entry(page) for page in wanted]))
         return OK
     _print_keys(chosen)

@@ -82,7 +82,7 @@ def demo(out: Path) -> int:
             except Exception as error:
                 return command_end.report_internal_error(error, recorder)
             print_result(full, result)
-            _print_short(console, result, told=[each for each in chapters[-1] if each.losses])
+            _print_short(console, result, earlier=[each for each in chapters[-1] if each.losses])
             chapters[-1].append(result)
     _head(console, f"{len(CHAPTERS) + 1}. The report, by Spark")
     console.file.flush()
@@ -103,8 +103,8 @@ def _head(console: Console, title: str, *, first: bool = False) -> None:
     print_line(console, title, "bold")
 
 
-def _print_short(console: Console, result: SessionResult, told: Sequence[SessionResult]) -> None:
-    """Print the result in one line, and the causes of losses; ``told``: earlier runs, whose causes are not repeated."""
+def _print_short(console: Console, result: SessionResult, earlier: Sequence[SessionResult]) -> None:
+    """Print the result in one line, and the causes of losses that no run in ``earlier`` had."""
     held = sum(checked.ok for checked in result.expectations)
     word = "as expected" if result.verdict == "pass" else result.verdict.upper()
     lost = f"{counted(result.ledger.acked_lost, 'acknowledged record')} lost"
@@ -114,7 +114,7 @@ def _print_short(console: Console, result: SessionResult, told: Sequence[Session
     for checked in result.expectations:
         if not checked.ok:
             print_checked(console, checked)
-    known = {cause for each in told for cause in loss_lines(each.losses)}
+    known = {cause for each in earlier for cause in loss_lines(each.losses)}
     for cause in loss_lines(result.losses):
         print_wrapped(console, f"{'because':<9}{'the same cause' if cause in known else cause}", _INDENT)
 

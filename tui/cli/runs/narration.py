@@ -197,12 +197,12 @@ class LivePrinter:
                 self._wait(session)
             self._show(session)
         if self.stopped:
-            rest = (
+            remaining = (
                 "settling continues without output"
                 if session.phase == "settling"
                 else "faults heal, and the session settles now"
             )
-            self._say(time_in_seconds(session.cluster.now_us), f"stopped: {rest}")
+            self._say(time_in_seconds(session.cluster.now_us), f"stopped: {remaining}")
             session.settle()
         while session.advance(session.cluster.now_us + SLICE_US):
             self._tell(session.drain())

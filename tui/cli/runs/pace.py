@@ -18,23 +18,23 @@ FASTEST: Final = 1_000.0
 
 def speed_is_valid(speed: float, chosen: Sequence[PlaybookChoice], files: int, jobs: int | None, *, dry: bool) -> bool:
     """Return whether ``--speed`` is valid with the other options; prints each conflict."""
-    wrong = []
+    problems = []
     if not SLOWEST <= speed <= FASTEST:
-        wrong.append(f"found {speed:g}, expected {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
+        problems.append(f"found {speed:g}, expected {SLOWEST:g} to {FASTEST:g} virtual seconds per second")
     if dry:
-        wrong.append("found --dry-run too, expected one of them: a dry run prints as fast as it can")
+        problems.append("found --dry-run too, expected one of them: a dry run prints as fast as it can")
     if jobs is not None and jobs > 1:
-        wrong.append(f"found --jobs {jobs} too, expected one of them: only one session can be watched")
+        problems.append(f"found --jobs {jobs} too, expected one of them: only one session can be watched")
     if files > 1:
-        wrong.append(f"found {files} playbooks, expected one: only one session can be watched at a time")
-    wrong += [
+        problems.append(f"found {files} playbooks, expected one: only one session can be watched at a time")
+    problems += [
         f"{each.playbook.path}: a manual playbook has no clock, so it has no speed"
         for each in chosen
         if each.playbook.spec.manual
     ]
-    for each in wrong:
+    for each in problems:
         print_error(f"--speed: {each}")
-    return not wrong
+    return not problems
 
 
 @dataclass(slots=True)

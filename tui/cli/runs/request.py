@@ -49,16 +49,18 @@ def with_axes(chosen: PlaybookChoice, options: Sequence[str]) -> PlaybookChoice:
         return chosen
     notes = ErrorNotes("--vary", root=root, variables=playbook.variables)
     grid = playbook.grid or Grid(())
-    whole = Scalar(1, 1, "", True, 0)
+    placeholder = Scalar(1, 1, "", True, 0)
     places = GridNodes(
-        whole, {axis.name: (whole, (whole,) * len(axis.values)) for axis in grid.axes}, (whole,) * len(grid.cases)
+        placeholder,
+        {axis.name: (placeholder, (placeholder,) * len(axis.values)) for axis in grid.axes},
+        (placeholder,) * len(grid.cases),
     )
     for option in options:
         added = from_option(option, root, notes)
         if added is not None:
             grid, places = _joined(grid, places, added, notes)
     if not notes.problems:
-        check_size(grid, whole, notes, "")
+        check_size(grid, placeholder, notes, "")
     if not notes.problems:
         check_cells(grid, places, partial(_cell, playbook), notes)
     if notes.problems:
@@ -76,7 +78,7 @@ def _joined(
 ) -> tuple[Grid, GridNodes]:
     axis, where = added
     if any(axis.name == name for case in grid.cases for name, _value in case):
-        notes.problem(where.whole, axis.name, "found an axis that the playbook's cases set already; expected another")
+        notes.problem(where.grid, axis.name, "found an axis that the playbook's cases set already; expected another")
         return grid, places
     return grid.with_axis(axis), replace(places, axes={**places.axes, **where.axes})
 
@@ -98,11 +100,11 @@ def repeated(chosen: PlaybookChoice, times: int | None, *, kept: bool) -> Playbo
     if SEED in grid.names:
         raise SettingError(f"--repeat: found {times}, but its grid has an axis of seeds")
     grid = grid.with_axis(GridAxis(SEED, tuple([str(chosen.seed + turn) for turn in range(times)])))
-    most = MOST_KEPT if kept else MAX_CELLS
-    if grid.size > most:
+    limit = MOST_KEPT if kept else MAX_CELLS
+    if grid.size > limit:
         more = "" if kept else f", and {thousands(MOST_KEPT)} with --engine"
         found = f"--repeat: found {times}, which makes {counted(grid.size, 'cell')}"
-        raise SettingError(f"{found}, expected at most {thousands(most)}{more}")
+        raise SettingError(f"{found}, expected at most {thousands(limit)}{more}")
     return replace(chosen, playbook=replace(playbook, grid=grid))
 
 
@@ -112,7 +114,7 @@ class GridOptions:
 
     makers: Sequence[str]
     """The given options that make a grid: ``--vary``, ``--repeat``."""
-    beside: Sequence[str]
+    conflicting: Sequence[str]
     """The given options that conflict with a grid."""
     seed: int | None = None
     engine: bool = False
@@ -123,13 +125,13 @@ def refusals(options: GridOptions, chosen: Sequence[PlaybookChoice]) -> list[str
     """Return an error message for each conflict between the options."""
     errors = []
     grid = chosen[0].playbook.grid if len(chosen) == 1 else None
-    alone = set(options.beside) & {"--no-vary", "--dry-run"}
+    alone = set(options.conflicting) & {"--no-vary", "--dry-run"}
     own_seeds = grid is not None and SEED in grid.names and "--repeat" not in options.makers
     if options.seed is not None and own_seeds and not alone:
         errors.append(f"--seed: found {options.seed}, but the grid of {chosen[0].playbook.path} has an axis of seeds")
     if options.makers:
         errors += [
-            f"found {options.makers[0]} and {option} together, expected one of them" for option in options.beside
+            f"found {options.makers[0]} and {option} together, expected one of them" for option in options.conflicting
         ]
         if len(chosen) > 1:
             errors.append(f"{options.makers[0]}: found {len(chosen)} playbooks, expected one: each has its own grid")
@@ -138,10 +140,10 @@ def refusals(options: GridOptions, chosen: Sequence[PlaybookChoice]) -> list[str
     elif options.engine and chosen and grid is None:
         errors.append(f"--engine: {chosen[0].playbook.path} has no grid, expected one: --vary or --repeat makes it")
     elif options.engine and alone:
-        errors += [f"found --engine and {option} together, expected one of them" for option in options.beside]
+        errors += [f"found --engine and {option} together, expected one of them" for option in options.conflicting]
     elif grid is not None and not alone:
         why = f"{chosen[0].playbook.path}: its grid runs many sessions at a time; --no-vary runs it once"
-        errors += [f"{option}: {why}" for option in options.beside]
+        errors += [f"{option}: {why}" for option in options.conflicting]
     return errors
 
 
@@ -209,16 +211,16 @@ def checked(request: RunRequest) -> CheckedRequest | None:
     except SettingError as error:
         print_error(str(error))
         return None
-    found, good = _words(request.files)
+    words_given, good = _words(request.files)
     words: list[str] = []
-    known: list[str] = []
-    for word in found:
+    known_tags: list[str] = []
+    for word in words_given:
         try:
             each = with_axes(choose(word, request.seed, settings), request.vary)
             each = repeated(each, request.repeat, kept=request.engine is not None)
         except (PlaybookError, SettingError) as error:
             if settings and (tags := _left_out(word, request)) is not None:
-                known += tags  # a playbook that does not run need not accept the settings
+                known_tags += tags  # a playbook that does not run need not accept the settings
                 continue
             if isinstance(error, PlaybookError):
                 print_problems(error)
@@ -226,16 +228,16 @@ def checked(request: RunRequest) -> CheckedRequest | None:
                 print_error(f"{word}: {error}")
             good = False
             continue
-        known += each.playbook.tags
+        known_tags += each.playbook.tags
         if _wanted(each.playbook.tags, request):
             words.append(word)
             chosen.append(each)
     until_us = _until(request, chosen)
     good = until_us is not None and good
-    good = _tags_known(request, known) and good
+    good = _tags_known(request, known_tags) and good
     good = _fits_together(request, chosen) and good
     if request.speed is not None:
-        good = speed_is_valid(request.speed, chosen, len(found), request.jobs, dry=request.dry_run) and good
+        good = speed_is_valid(request.speed, chosen, len(words_given), request.jobs, dry=request.dry_run) and good
     good = _grids_fit(request, chosen) and good
     good = _can_be_written(request) and good
     baseline = None
@@ -248,9 +250,9 @@ def checked(request: RunRequest) -> CheckedRequest | None:
     if not good or until_us is None:
         return None
     if not chosen:
-        print_error(f"--tag and --skip-tag select none of {counted(len(found), 'playbook')}")
+        print_error(f"--tag and --skip-tag select none of {counted(len(words_given), 'playbook')}")
         return None
-    return CheckedRequest(chosen, words, len(found) > 1 or [*request.files] != found, until_us, baseline)
+    return CheckedRequest(chosen, words, len(words_given) > 1 or [*request.files] != words_given, until_us, baseline)
 
 
 def _words(files: Sequence[str]) -> tuple[list[str], bool]:
@@ -266,12 +268,12 @@ def _words(files: Sequence[str]) -> tuple[list[str], bool]:
             words.append(text)
             continue
         try:
-            found = playbooks_under(Path(text))
+            paths = playbooks_under(Path(text))
         except PlaybookError as error:
             print_problems(error)
             good = False
             continue
-        for path in found:
+        for path in paths:
             if path.resolve() not in seen:
                 seen.add(path.resolve())
                 words.append(str(path))
@@ -336,7 +338,7 @@ def _grids_fit(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
 
 def _can_be_dry(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     """Return whether ``--dry-run`` is valid with the other options; prints each conflict."""
-    beside = {
+    options = {
         "--out": request.out is not None,
         "--junit": request.junit is not None,
         "--markdown": request.markdown is not None,
@@ -344,7 +346,7 @@ def _can_be_dry(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
         "--save-baseline": request.save_baseline is not None,
         "--plain": request.plain,
     }
-    given = [option for option, is_given in beside.items() if is_given]
+    given = [option for option, is_given in options.items() if is_given]
     for option in given:
         print_error(f"found --dry-run and {option} together, expected one of them: a dry run records nothing")
     manual = [each.playbook.path for each in chosen if each.playbook.spec.manual]
@@ -380,12 +382,12 @@ def _left_out(word: str, request: RunRequest) -> tuple[str, ...] | None:
 
 def _tags_known(request: RunRequest, tags: Sequence[str]) -> bool:
     """Return whether every given tag occurs in some playbook; prints each that does not."""
-    known = sorted(set(tags))
-    unknown = [("--tag", tag) for tag in request.tags if tag not in known]
-    unknown += [("--skip-tag", tag) for tag in request.skip_tags if tag not in known]
-    there = f"known tags: {listed(known, 'and')}" if known else "known tags: none"
+    known_tags = sorted(set(tags))
+    unknown = [("--tag", tag) for tag in request.tags if tag not in known_tags]
+    unknown += [("--skip-tag", tag) for tag in request.skip_tags if tag not in known_tags]
+    there = f"known tags: {listed(known_tags, 'and')}" if known_tags else "known tags: none"
     for option, tag in unknown:
-        print_error(f"{option}: found {shown(tag)}, which no playbook here has{nearest(tag, known)}; {there}")
+        print_error(f"{option}: found {shown(tag)}, which no playbook here has{nearest(tag, known_tags)}; {there}")
     return not unknown
 
 

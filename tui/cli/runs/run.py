@@ -29,42 +29,44 @@ from tui.session.playbook_choice import PlaybookChoice
 
 def run(request: RunRequest) -> int:
     """Run every requested playbook; return the worst exit code."""
-    asked = checked(request)
-    if asked is None:
+    checked_request = checked(request)
+    if checked_request is None:
         return BAD_INPUT
     if request.dry_run:
         from tui.cli.runs.narration import dry_run_all  # noqa: PLC0415 - it prints documents as this does
 
-        return dry_run_all(asked.chosen, asked.until_us, json=request.json)
-    if len(asked.chosen) == 1 and asked.chosen[0].playbook.grid is not None and not request.no_vary:
+        return dry_run_all(checked_request.chosen, checked_request.until_us, json=request.json)
+    if len(checked_request.chosen) == 1 and checked_request.chosen[0].playbook.grid is not None and not request.no_vary:
         if request.engine is not None:
             from tui.cli.runs.sweep import run_campaign_grid  # noqa: PLC0415
 
-            return run_campaign_grid(request, asked)
+            return run_campaign_grid(request, checked_request)
         from tui.cli.runs.sweep import run_grid  # noqa: PLC0415 - most playbooks have no grid
 
-        return run_grid(request, asked)
+        return run_grid(request, checked_request)
     console = stdout_console(document=request.document)
     out = request.out or sessions_root()
     names: list[str] = []
-    for each in asked.chosen:
+    for each in checked_request.chosen:
         names.append(unused(each.playbook.name, names))
-    jobs = [_job(each, out, asked.until_us, request.fsync) for each in asked.chosen]
+    jobs = [_job(each, out, checked_request.until_us, request.fsync) for each in checked_request.chosen]
     explained: list[LossExplanation] = []
-    if asked.is_suite and request.jobs != 1 and not request.plain and request.speed is None:
+    if checked_request.is_suite and request.jobs != 1 and not request.plain and request.speed is None:
         from tui.cli.runs.suite import run_suite  # noqa: PLC0415 - a single playbook needs none of it
 
         workers = request.jobs or cores()
         outcomes = run_suite(jobs, names, workers=workers, fail_fast=request.fail_fast)
     else:
-        outcomes = _one_after_other(console, request, asked, jobs, explained)
+        outcomes = _one_after_other(console, request, checked_request, jobs, explained)
     ended = [
         PlaybookOutcome(name, outcome, each.playbook.name, _again(word, each, request), *explained[:1])
-        for name, outcome, word, each in zip(names, outcomes, asked.words, asked.chosen, strict=True)
+        for name, outcome, word, each in zip(
+            names, outcomes, checked_request.words, checked_request.chosen, strict=True
+        )
     ]
-    if asked.is_suite:
+    if checked_request.is_suite:
         print_suite(console, ended)
-    return write_documents(console, request, asked, ended)
+    return write_documents(console, request, checked_request, ended)
 
 
 def _again(word: str, chosen: PlaybookChoice, request: RunRequest) -> str:

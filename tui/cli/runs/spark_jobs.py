@@ -43,14 +43,14 @@ def explain_losses(paths: Sequence[str], *, wanted: bool | None) -> None:
         return
     lossy = list(_lossy(paths))
     chosen = lossy if wanted else [path for path in lossy if _is_short(path)]
-    asked = explained = 0
-    for asked, path in enumerate(chosen, 1):
-        count = f" ({asked} of {len(chosen)})" if wanted and len(chosen) > 1 else ""
+    position = explained = 0
+    for position, path in enumerate(chosen, 1):
+        count = f" ({position} of {len(chosen)})" if wanted and len(chosen) > 1 else ""
         print_line(stderr_console(), f"explaining the losses of {path.name}{count}; --no-why skips this", "dim")
         explained += _explain(path)
         if not wanted and explained == MOST_SESSIONS:
             break
-    if left := len(lossy) - asked:
+    if left := len(lossy) - position:
         print_line(stderr_console(), f"{counted(left, 'session')} with losses not explained; --why explains all", "dim")
 
 
@@ -76,15 +76,15 @@ def _explain(path: Path) -> bool:
 
 def _lossy(paths: Sequence[str]) -> Iterator[Path]:
     """Yield the complete local sessions that lost records and have no explanation yet."""
-    found: dict[Path, Path] = {}
+    unexplained: dict[Path, Path] = {}
     for given in paths:
         path = Path(given)
         if session_files.has_scheme(given) or not path.is_dir():
             continue
         own = [path] if (path / session_files.START).exists() else session_files.sessions_under(path)
         for each in own:
-            found.setdefault(each.resolve(), each)
-    yield from filter(_is_unexplained, found.values())
+            unexplained.setdefault(each.resolve(), each)
+    yield from filter(_is_unexplained, unexplained.values())
 
 
 def _is_unexplained(path: Path) -> bool:
@@ -132,14 +132,14 @@ def report(request: Report) -> int:
     good = _formats_known(request.formats)
     for text in request.sessions:
         try:
-            sessions.append(_found(text))
+            sessions.append(_session_path(text))
         except SessionError as error:
             print_error(str(error))
             good = False
     baseline = None
     if request.baseline is not None:
         try:
-            baseline = _found(request.baseline)
+            baseline = _session_path(request.baseline)
         except SessionError as error:
             print_error(f"--baseline: {error}")
             good = False
@@ -158,7 +158,7 @@ def report(request: Report) -> int:
     return run_subprocess(command)
 
 
-def _found(text: str) -> str:
+def _session_path(text: str) -> str:
     """Return the session's path; one on another file system is checked by Spark. Raises SessionError."""
     return text if has_scheme(text) else str(find_session(text, sessions_root()))
 

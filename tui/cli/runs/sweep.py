@@ -279,14 +279,14 @@ def _outcomes(
     plan: GridPlan, rows: Mapping[int, RunRow], kept: Mapping[int, SavedRun], lost: list[str]
 ) -> list[JobOutcome]:  # fmt: skip
     """Return the outcome of each cell; a cell whose worker died has no row."""
-    found = []
+    outcomes = []
     for run in range(1, plan.grid.size + 1):
         session = str(kept[run].session) if run in kept else ""
         if run in rows:
-            found.append(plan.outcome(rows[run], session))
+            outcomes.append(plan.outcome(rows[run], session))
         else:
-            found.append(JobOutcome(plan.job(run), None, next(iter(lost), "no row: its worker died"), INTERNAL))
-    return found
+            outcomes.append(JobOutcome(plan.job(run), None, next(iter(lost), "no row: its worker died"), INTERNAL))
+    return outcomes
 
 
 def _where(folder: Path, kept: Mapping[int, SavedRun]) -> list[str]:

@@ -118,8 +118,8 @@ def _print_remedies(console: Console, remedies: Sequence[Remedy]) -> None:
             print_wrapped(console, f"{verdict}: {', '.join(map(_named, rest[:_NAMED]))}{_more(rest)}", "  ", "dim")
 
 
-def _more(rest: Sequence[Remedy]) -> str:
-    return f", and {len(rest) - _NAMED} more" if len(rest) > _NAMED else ""
+def _more(remedies: Sequence[Remedy]) -> str:
+    return f", and {len(remedies) - _NAMED} more" if len(remedies) > _NAMED else ""
 
 
 def _named(remedy: Remedy) -> str:

@@ -12,7 +12,7 @@ from cluster_model.manual.verbs import MANUAL_VERBS
 from docs.generate.__main__ import PAGES, page_text
 from faults.catalogue import CATALOGUE
 from playbooks.parser.document.field_types import BooleanType, ChoiceType, Integer, ListOf
-from playbooks.parser.key_reference import ANYTHING, BY_HAND, allowed_values_text, key_mappings, known, schema
+from playbooks.parser.key_reference import ANYTHING, BY_HAND, allowed_values_text, full_path, key_mappings, schema
 
 PUBLISHED = Path(__file__).parents[4] / "docs" / "reference"
 KEYS = [page for page in PAGES if page.partition("-")[0] == "keys"]
@@ -83,6 +83,6 @@ def test_kinds_in_words(kind: Any, snapshot: SnapshotAssertion) -> None:
 
 
 def test_the_last_word_of_a_place_is_enough() -> None:
-    assert known("producers") == "clients.producers"
-    assert known("clients.producers") == "clients.producers"
-    assert known("nowhere") == "nowhere"
+    assert full_path("producers") == "clients.producers"
+    assert full_path("clients.producers") == "clients.producers"
+    assert full_path("nowhere") == "nowhere"
