@@ -125,17 +125,17 @@ def client_stats(incident: Incident) -> tuple[ClientPartitionStats, ...]:
     for record in incident.clients.acked if incident.clients is not None else ():
         if record.partition in incident.partitions:
             acked.setdefault((record.client, record.partition), []).append(record.number)
-    found = []
+    stats = []
     for (client, partition), numbers in sorted(acked.items()):
         ranges = [each.lost for each in incident.partitions[partition].losses if each.lost.client == client]
         lost = sum(each.records for each in ranges)
         committed = sum(each.records for each in ranges if each.committed)
         sent = len(set(numbers))
-        found.append(
+        stats.append(
             ClientPartitionStats(
                 client=client, partition=partition, sent=sent, acked=sent, failed=0, unknown=0, aborted=0, pending=0,
                 missing=0, acked_lost=lost, committed_lost=committed, deleted=0,
                 unknown_written=0, duplicates=0, reordered=0, ranges={},
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(stats)

@@ -140,18 +140,18 @@ def _read(path: Path, topics: Collection[str], clients: ClientHistory | None, pr
     history = history_of(metadata, {node.id: frozenset(node.shut_down_in) for node in logs.nodes.values()})
     if not metadata.batches:
         raise KafkaLogsError(f"{path}: the metadata log of node {metadata.node} has no records", code="empty_metadata")
-    known = {topic_of(name) for name in history.partitions}
+    known_topics = {topic_of(name) for name in history.partitions}
     for topic in topics:
-        if topic not in known:
-            names = ", ".join(sorted(known)) or "none"
+        if topic not in known_topics:
+            names = ", ".join(sorted(known_topics)) or "none"
             raise KafkaLogsError(f"--topic: found {topic!r}, the cluster has {names}", code="unknown_topic")
     incident = Incident(logs, metadata, history, {}, clients, tuple(sorted(topics)))
-    found = logs.replicas()
+    replicas = logs.replicas()
     for name, life in sorted(history.partitions.items()):
         if incident.includes(name):
             evidence = incident.partitions[name] = PartitionEvidence(name, life)
             if not name.startswith("__") or topics:
-                _read_partition(incident, evidence, found.get(name, {}), progress)
+                _read_partition(incident, evidence, replicas.get(name, {}), progress)
     return incident
 
 

@@ -144,14 +144,14 @@ def _written_us(log: ReplicaLogContents, divergence: Divergence, history: Metada
 
 def merged(ranges: Iterable[LostRange]) -> list[LostRange]:
     """Return ranges with the brokers of equal ones together."""
-    found: dict[tuple[object, ...], LostRange] = {}
+    merged_ranges: dict[tuple[object, ...], LostRange] = {}
     for each in ranges:
         key = (each.partition, each.client, each.number, each.start, each.end, each.epoch)
-        known = found.get(key)
+        known = merged_ranges.get(key)
         holders = tuple(sorted({*known.holders, *each.holders})) if known else each.holders
         earlier = tuple(sorted({*known.earlier, *each.earlier})) if known else each.earlier
-        found[key] = each._replace(holders=holders, earlier=earlier)
-    return sorted(found.values(), key=lambda each: (each.partition, each.start, each.epoch, each.client))
+        merged_ranges[key] = each._replace(holders=holders, earlier=earlier)
+    return sorted(merged_ranges.values(), key=lambda each: (each.partition, each.start, each.epoch, each.client))
 
 
 # With a history of clients.
@@ -193,7 +193,7 @@ def _held(log: ReplicaLogContents, acked: list[AckedRecord], history: MetadataHi
     inside = [each for each in acked if log.start <= each.offset < log.end]
     stored = {each.offset: each for each in records_at(log.directory, _ranges(inside))}
     life = history.partitions.get(log.directory.partition)
-    found = set()
+    records = set()
     for record in inside:
         there = stored.get(record.offset)
         if there is None:
@@ -205,8 +205,8 @@ def _held(log: ReplicaLogContents, acked: list[AckedRecord], history: MetadataHi
         else:
             held = _in_time(record, life.term(log.epoch_at(record.offset)) if life else None, history)
         if held:
-            found.add(record)
-    return found
+            records.add(record)
+    return records
 
 
 def _gone_by_cleaning(log: ReplicaLogContents, record: AckedRecord) -> bool:
@@ -236,7 +236,7 @@ def _as_ranges(
     clients: ClientHistory,
     life: PartitionLife | None,
 ) -> list[LostRange]:
-    found: list[LostRange] = []
+    ranges: list[LostRange] = []
     for record, holders in missing:
         at_us = max(0, record.acked_us - history.origin_ms * 1000)
         epoch = logs[holders[0]].epoch_at(record.offset) if holders else _epoch_at(life, at_us)
@@ -246,12 +246,12 @@ def _as_ranges(
             record.partition, record.client, record.number, record.offset, record.offset + 1, 1, epoch, acks, committed,
             holders, at_us,
         )  # fmt: skip
-        last = found[-1] if found else None
+        last = ranges[-1] if ranges else None
         if last is not None and _continues(last, added):
-            found[-1] = last._replace(end=added.end, records=last.records + 1, acked_us=max(last.acked_us, at_us))
+            ranges[-1] = last._replace(end=added.end, records=last.records + 1, acked_us=max(last.acked_us, at_us))
         else:
-            found.append(added)
-    return found
+            ranges.append(added)
+    return ranges
 
 
 def _continues(last: LostRange, added: LostRange) -> bool:

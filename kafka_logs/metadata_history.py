@@ -408,7 +408,7 @@ def _reasons(batch: MetadataRecordBatch) -> list[str]:
     The controller writes a batch for one change (``ReplicationControlManager``): partitions before a broker that is
     fenced, and after one that is unfenced or shuts down.
     """
-    found = [""] * len(batch.records)
+    reasons = [""] * len(batch.records)
     current = ""
     waiting: list[int] = []
     for number, record in enumerate(batch.records):
@@ -417,15 +417,15 @@ def _reasons(batch: MetadataRecordBatch) -> list[str]:
         reason = _broker_change(record)
         if reason.endswith((" fenced", " unregistered")):
             for each in waiting:
-                found[each] = reason
+                reasons[each] = reason
             current, waiting = "", []
         elif reason:
             current, waiting = reason, []
         else:
-            found[number] = current
+            reasons[number] = current
             if not current:
                 waiting.append(number)
-    return found
+    return reasons
 
 
 def _metadata_records(batch: MetadataRecordBatch) -> Iterator[MetadataRecord]:

@@ -113,19 +113,19 @@ def _read(node: int, directory: Path) -> CopiedMetadataLog:
 
 def _without_aborted(batches: list[MetadataRecordBatch]) -> list[MetadataRecordBatch]:
     """Return the batches without the records of aborted metadata transactions (KIP-868)."""
-    found: list[MetadataRecordBatch] = []
+    kept: list[MetadataRecordBatch] = []
     begun = -1
     for batch in batches:
         types = [each.type for each in batch.records if isinstance(each, MetadataRecord)]
         if "BeginTransactionRecord" in types:
-            begun = len(found)
+            begun = len(kept)
         if "AbortTransactionRecord" in types and begun >= 0:
-            found[begun:] = [replace(each, records=_controllers(each)) for each in found[begun:]]
+            kept[begun:] = [replace(each, records=_controllers(each)) for each in kept[begun:]]
             batch, begun = replace(batch, records=_controllers(batch)), -1  # noqa: PLW2901 - the rest of it is aborted
         elif "EndTransactionRecord" in types:
             begun = -1
-        found.append(batch)
-    return found
+        kept.append(batch)
+    return kept
 
 
 def _controllers(batch: MetadataRecordBatch) -> tuple[ControllerElected, ...]:

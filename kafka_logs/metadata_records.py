@@ -274,12 +274,12 @@ def decode_record(record: LogRecord) -> MetadataRecord | UnknownRecord:
 
 
 def _structure(data: bytes, position: int, fields: tuple[SchemaField, ...], version: int) -> tuple[dict[str, Any], int]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for each in fields:
         if each.tag >= 0 or each.since > version:
-            found[each.name] = each.default
+            values[each.name] = each.default
         else:
-            found[each.name], position = _value(data, position, each, version)
+            values[each.name], position = _value(data, position, each, version)
     tagged = {each.tag: each for each in fields if each.tag >= 0}
     count, position = varint(data, position)
     for _number in range(count):
@@ -288,9 +288,9 @@ def _structure(data: bytes, position: int, fields: tuple[SchemaField, ...], vers
         if position + size > len(data):
             raise IndexError(f"found {len(data) - position} of {size} bytes of a tagged field")
         if tag in tagged:
-            found[tagged[tag].name], _end = _value(data, position, tagged[tag], version)
+            values[tagged[tag].name], _end = _value(data, position, tagged[tag], version)
         position += size
-    return found, position
+    return values, position
 
 
 _NUMBERS: Final = {

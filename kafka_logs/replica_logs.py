@@ -84,7 +84,7 @@ class ReplicaLogContents:
 
     def appended(self, start: int, end: int) -> list[AppendedRecords]:
         """Return the records of the batches in ``[start, end)``, those of one producer and second together."""
-        found: list[AppendedRecords] = []
+        appends: list[AppendedRecords] = []
         first, last = self._batches(start, end)
         for number in range(first, last):
             if not self.counts[number]:
@@ -94,11 +94,11 @@ class ReplicaLogContents:
                 self.epoch_at(base), base, self.counts[number], self.producers[number], self.sequences[number],
                 self.times_ms[number],
             )  # fmt: skip
-            if found and _together(found[-1], added):
-                found[-1] = found[-1]._replace(records=found[-1].records + added.records)
+            if appends and _together(appends[-1], added):
+                appends[-1] = appends[-1]._replace(records=appends[-1].records + added.records)
             else:
-                found.append(added)
-        return found
+                appends.append(added)
+        return appends
 
     def _batches(self, start: int, end: int) -> tuple[int, int]:
         """Return the indexes ``[first, last)`` of the batches that begin in ``[start, end)``."""
@@ -170,13 +170,13 @@ def records_at(directory: ReplicaDirectory, ranges: Iterable[Range]) -> Iterator
 
 def truncated_ranges(before: ReplicaLogContents, after: ReplicaLogContents) -> list[EpochSpan]:
     """Return what a later copy of the same log lacks: it was truncated in between; deleted segments do not count."""
-    found = []
+    truncated = []
     for span in before.spans:
         same = [(each.start, each.end) for each in after.spans if each.epoch == span.epoch]
         start = max(span.start, after.start)
         gone = subtract([(start, span.end)] if start < span.end else [], same)
-        found += [EpochSpan(span.epoch, low, high) for low, high in gone if before.records_between(low, high)]
-    return found
+        truncated += [EpochSpan(span.epoch, low, high) for low, high in gone if before.records_between(low, high)]
+    return truncated
 
 
 # Divergence.
@@ -219,13 +219,13 @@ def divergences(
     if not logs:
         return []
     reference = reference_of(logs, leader)
-    found: list[Divergence] = []
+    divergences_found: list[Divergence] = []
     for node in sorted(logs):
         if node != reference.node:
-            found += diverged_from(partition, logs[node], reference)
+            divergences_found += diverged_from(partition, logs[node], reference)
             if not compacted:
-                found += _by_checksum(partition, logs[node], reference)
-    return found
+                divergences_found += _by_checksum(partition, logs[node], reference)
+    return divergences_found
 
 
 def diverged_from(partition: str, log: ReplicaLogContents, reference: ReplicaLogContents) -> Iterator[Divergence]:

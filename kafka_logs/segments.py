@@ -201,15 +201,15 @@ def records_of(batch: RecordBatch, raw: bytes) -> list[LogRecord]:
         UnreadableError: They are invalid for the batch's codec or format, or larger than 16 MiB.
     """
     body = decompress(raw[OVERHEAD:], batch.codec)
-    found: list[LogRecord] = []
+    records: list[LogRecord] = []
     position = 0
     try:
         for _number in range(batch.records):
             record, position = _record(body, position, batch)
-            found.append(record)
+            records.append(record)
     except (RequestError, IndexError, struct.error, UnicodeDecodeError) as error:
-        raise UnreadableError(f"record {len(found)} of the batch at offset {batch.base_offset}: {error}") from None
-    return found
+        raise UnreadableError(f"record {len(records)} of the batch at offset {batch.base_offset}: {error}") from None
+    return records
 
 
 def _record(body: bytes, position: int, batch: RecordBatch) -> tuple[LogRecord, int]:

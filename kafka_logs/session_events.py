@@ -156,10 +156,10 @@ def _client_events(
 
 def log_branches(events: list[TraceEvent]) -> dict[tuple[str, int], int]:
     """Return (partition, leader epoch) → branch of the log, numbered by partition in the order of first appends."""
-    found: dict[tuple[str, int], int] = {}
+    branches: dict[tuple[str, int], int] = {}
     known: dict[str, int] = {}
     for event in events:
-        if isinstance(event, Appended) and (event.partition, event.leader_epoch) not in found:
-            found[event.partition, event.leader_epoch] = known.get(event.partition, 0)
+        if isinstance(event, Appended) and (event.partition, event.leader_epoch) not in branches:
+            branches[event.partition, event.leader_epoch] = known.get(event.partition, 0)
             known[event.partition] = known.get(event.partition, 0) + 1
-    return found
+    return branches

@@ -127,9 +127,9 @@ def _cluster(incident: Incident) -> str:
 
 def _topics(incident: Incident) -> list[dict[str, Any]]:
     """Return the topics with the first assignment of each partition; internal topics come last."""
-    found: dict[str, list[PartitionEvidence]] = {}
+    by_topic: dict[str, list[PartitionEvidence]] = {}
     for each in sorted(incident.partitions.values(), key=lambda each: each.name.startswith("__")):
-        found.setdefault(topic_of(each.name), []).append(each)
+        by_topic.setdefault(topic_of(each.name), []).append(each)
     states = incident.history.first_states
     return [
         {
@@ -140,7 +140,7 @@ def _topics(incident: Incident) -> list[dict[str, Any]]:
             "assignment": {each.name: list(states[each.name].replicas) for each in partitions},
             "default_min_isr": 1,
         }
-        for topic, partitions in found.items()
+        for topic, partitions in by_topic.items()
     ]
 
 
@@ -173,7 +173,7 @@ class _Survey:
     def acknowledged(self) -> list[RecordRange]:
         """Return the acknowledged records, one range each."""
         incident = self._incident
-        found = []
+        acked = []
         for record in incident.clients.acked if incident.clients is not None else ():
             evidence = incident.partitions.get(record.partition)
             if evidence is None or incident.clients is None:
@@ -183,7 +183,7 @@ class _Survey:
                  and each.lost.number <= record.number < each.lost.number + each.lost.records), None,
             )  # fmt: skip
             epoch = evidence.reference.epoch_at(record.offset) if evidence.reference is not None else -1
-            found.append(
+            acked.append(
                 RecordRange(
                     record.partition, record.client, record.number, 1, incident.clients.acks_of(record.client),
                     record.offset, lost.lost.epoch if lost else epoch,
@@ -191,11 +191,11 @@ class _Survey:
                     LOST if lost else HELD, lost.sentence if lost else "",
                 )
             )  # fmt: skip
-        return sorted(found)
+        return sorted(acked)
 
     def last_read(self) -> list[FinalReadRange]:
         """Return the leader's log of every partition except internal topics, by leader epoch."""
-        found = []
+        reads = []
         for name, evidence in self._incident.partitions.items():
             log = evidence.reference
             if name.startswith("__") or log is None:
@@ -205,8 +205,8 @@ class _Survey:
                 for span in log.spans
                 if span.end > log.start
             ]
-            found += parts or [FinalReadRange(name, True, log.start)]
-        return found
+            reads += parts or [FinalReadRange(name, True, log.start)]
+        return reads
 
     def held_by_leader(self, partition: str) -> dict[str, list[Range]]:
         """Return nothing: no record without an acknowledgement is known."""

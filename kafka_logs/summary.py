@@ -59,8 +59,8 @@ def _election(name: str, term: LeaderTerm) -> dict[str, Any]:
 
 
 def _loss(evidence: PartitionEvidence, number: int) -> dict[str, Any]:
-    found = evidence.losses[number]
-    lost = found.lost
+    loss = evidence.losses[number]
+    lost = loss.lost
     return {
         "partition": lost.partition,
         "kind": lost.kind,
@@ -71,30 +71,30 @@ def _loss(evidence: PartitionEvidence, number: int) -> dict[str, Any]:
         "epoch": lost.epoch,
         "committed": lost.committed,
         "held_by": list(lost.holders),
-        "cause": found.cause,
-        "sentence": found.sentence,
+        "cause": loss.cause,
+        "sentence": loss.sentence,
     }
 
 
-def _diverged(found: Divergence) -> dict[str, Any]:
+def _diverged(divergence: Divergence) -> dict[str, Any]:
     return {
-        "partition": found.partition,
-        "broker": found.broker,
-        "epoch": found.epoch,
-        "offset": found.start,
-        "end_offset": found.end,
-        "records": found.records,
-        "leader": found.leader,
-        "leader_epoch": found.leader_epoch,
-        "same_epoch": found.same_epoch,
+        "partition": divergence.partition,
+        "broker": divergence.broker,
+        "epoch": divergence.epoch,
+        "offset": divergence.start,
+        "end_offset": divergence.end,
+        "records": divergence.records,
+        "leader": divergence.leader,
+        "leader_epoch": divergence.leader_epoch,
+        "same_epoch": divergence.same_epoch,
     }
 
 
 def _damage(incident: Incident, number: int) -> dict[str, Any]:
-    found = incident.damage[number]
+    damage = incident.damage[number]
     return {
-        "file": found.file.relative_to(incident.logs.path).as_posix(),
-        "position": found.position,
-        "next_offset": found.next_offset,
-        "reason": found.reason,
+        "file": damage.file.relative_to(incident.logs.path).as_posix(),
+        "position": damage.position,
+        "next_offset": damage.next_offset,
+        "reason": damage.reason,
     }
