@@ -504,9 +504,9 @@ class BrokerListener:
 class UnreadResponses:
     """Sizes of unread responses by connection: above the limit, no fetch response is sent."""
 
-    def __init__(self, most: int, go_on: Callable[[], None]) -> None:
+    def __init__(self, limit: int, go_on: Callable[[], None]) -> None:
         """``go_on`` makes every connection check whether it may continue."""
-        self._most = most
+        self._limit = limit
         self._go_on = go_on
         self._sizes: dict[KafkaConnection, tuple[int, float]] = {}
         """Connection → bytes, and the time since when they are unread."""
@@ -515,7 +515,7 @@ class UnreadResponses:
     @property
     def has_room(self) -> bool:
         """Whether the total is below the limit."""
-        return self._all < self._most
+        return self._all < self._limit
 
     def note(self, connection: KafkaConnection, size: int) -> None:
         """Record the unread bytes of a connection."""

@@ -64,11 +64,11 @@ def _of_topics(call: ApiCall) -> Generator[ModelRequests, tuple[Any, ...], Mappi
 
 def list_config_resources(call: ApiCall) -> RequestHandlerGenerator:
     """Handle ListConfigResources (KIP-1142); version 0 lists metrics subscriptions, of which there are none."""
-    (known,) = yield ask(MetadataRequest(0))
+    (cluster_metadata,) = yield ask(MetadataRequest(0))
     fenced = call.context.cluster.brokers[call.broker].control.fenced_brokers()
-    brokers = [str(broker) for broker in (*known.brokers, *fenced)]
+    brokers = [str(broker) for broker in (*cluster_metadata.brokers, *fenced)]
     listed: dict[int, list[str]] = {
-        TOPIC: list(dict.fromkeys(split_partition(state.partition)[0] for state in known.partitions)),
+        TOPIC: list(dict.fromkeys(split_partition(state.partition)[0] for state in cluster_metadata.partitions)),
         BROKER: brokers,
         BROKER_LOGGER: brokers,
         CLIENT_METRICS: [],
@@ -78,10 +78,10 @@ def list_config_resources(call: ApiCall) -> RequestHandlerGenerator:
     wanted = tuple(call.get("resource_types", ())) or supported
     if not set(wanted) <= set(supported):
         return {"error_code": KafkaError.UNSUPPORTED_VERSION}
-    found = [
+    resources = [
         {"resource_name": name, "resource_type": kind} for kind in listed if kind in wanted for name in listed[kind]
     ]
-    return {"error_code": 0, "config_resources": found}
+    return {"error_code": 0, "config_resources": resources}
 
 
 def _described(call: ApiCall, requested: Any, own: Mapping[str, Mapping[str, ConfigValue]]) -> dict[str, Any]:
@@ -129,14 +129,14 @@ def topic_configs(call: ApiCall, topic: str, own: Mapping[str, ConfigValue]) -> 
     cluster = call.context.cluster
     settings = cluster.brokers[call.broker].settings
     layers = _layers(call)
-    found = []
+    configs = []
     for each in of_topic_with(settings.broker, cluster.profile_of(call.broker), own):
         name = each.key.name
         beneath = TOPIC_SYNONYMS.get(name, name)
         synonyms = [(name, each.value, OWN)] if name in own else []
         synonyms += _synonyms(layers, beneath)
-        found.append(_config(each.key, each.value, synonyms, read_only=False))
-    return found
+        configs.append(_config(each.key, each.value, synonyms, read_only=False))
+    return configs
 
 
 def _broker_configs(call: ApiCall, name: str) -> list[dict[str, Any]]:
@@ -149,12 +149,12 @@ def _broker_configs(call: ApiCall, name: str) -> list[dict[str, Any]]:
             _config(key, value, [(key.name, value, ALL_BROKERS)], read_only=_is_fixed(call, key)) for key, value in rows
         ]
     layers = _layers(call)
-    found = []
+    configs = []
     for each in of_broker(cluster.brokers[call.broker].settings, cluster.profile_of(call.broker)):
         key = each.key
         synonyms = _synonyms(layers, key.name)
-        found.append(_config(key, each.value, synonyms, read_only=_is_fixed(call, key)))
-    return found + _of_this_listener(call)
+        configs.append(_config(key, each.value, synonyms, read_only=_is_fixed(call, key)))
+    return configs + _of_this_listener(call)
 
 
 def _of_this_listener(call: ApiCall) -> list[dict[str, Any]]:

@@ -357,12 +357,12 @@ def assignment(data: bytes, protocol_type: str) -> Assignment:
     if protocol_type not in ("", "consumer") or not data:
         return Assignment(user_data=_kept(data))
     try:
-        found, _size = _read_assignment(data[_VERSION:], 0)
+        body, _size = _read_assignment(data[_VERSION:], 0)
     except Exception:
         return Assignment(user_data=_kept(data))
     given = tuple(
         partition_name(each.topic, number)
-        for each in found.assigned_partitions
+        for each in body.assigned_partitions
         for number in each.partitions
         if number >= 0
     )

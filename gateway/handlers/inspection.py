@@ -96,7 +96,7 @@ def list_transactions(call: ApiCall) -> RequestHandlerGenerator:
     except PatternError:
         return {"error_code": KafkaError.INVALID_REGULAR_EXPRESSION}
     (answer,) = yield ask(ListTransactionsRequest(0, tuple(request.producer_id_filters)))
-    found = [
+    matching = [
         each
         for each in answer.transactions
         if each.state != "Dead"
@@ -104,11 +104,11 @@ def list_transactions(call: ApiCall) -> RequestHandlerGenerator:
         and (not pattern or matches(each.transactional_id))
     ]
     longer_ms = call.get("duration_filter", -1)
-    if longer_ms >= 0 and found:
-        described = yield ask(*[DescribeTransactionsRequest(0, each.transactional_id) for each in found])
+    if longer_ms >= 0 and matching:
+        described = yield ask(*[DescribeTransactionsRequest(0, each.transactional_id) for each in matching])
         now = call.context.cluster.now_us
         old = {each.transactional_id for each in described if now - each.start_us > longer_ms * 1_000}
-        found = [each for each in found if each.transactional_id in old]
+        matching = [each for each in matching if each.transactional_id in old]
     return {
         "error_code": answer.error,
         "unknown_state_filters": [each for each in wanted if each not in STATES],
@@ -118,7 +118,7 @@ def list_transactions(call: ApiCall) -> RequestHandlerGenerator:
                 "producer_id": each.producer_id,
                 "transaction_state": each.state,
             }
-            for each in found
+            for each in matching
         ],
     }
 

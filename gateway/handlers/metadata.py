@@ -61,20 +61,20 @@ def _target_error(call: ApiCall) -> int:
 def _features(call: ApiCall) -> dict[str, Any]:
     """Return supported and finalized feature levels (KIP-584)."""
     cluster = call.context.cluster
-    known = features_of(cluster.profile_of(call.broker), cluster.spec.config)
-    if not known or call.version < _HAS_FEATURES:
+    features = features_of(cluster.profile_of(call.broker), cluster.spec.config)
+    if not features or call.version < _HAS_FEATURES:
         return {}
     return {
         # Older clients cannot parse a range that starts at 0.
         "supported_features": [
             {"name": each.name, "min_version": each.lowest, "max_version": each.highest}
-            for each in known
+            for each in features
             if each.lowest or call.version >= _HAS_RANGES_FROM_0
         ],
         "finalized_features_epoch": max(FORMED, cluster.plane.finalized_features(call.broker).offset),
         "finalized_features": [
             {"name": each.name, "min_version_level": each.level, "max_version_level": each.level}
-            for each in known
+            for each in features
             if each.level
         ],
     }  # fmt: skip
@@ -82,13 +82,13 @@ def _features(call: ApiCall) -> dict[str, Any]:
 
 def metadata(call: ApiCall) -> RequestHandlerGenerator:
     """Handle Metadata: topics by name or id, or all; missing topics are created if client and broker allow it."""
-    (known,) = yield ask(MetadataRequest(0))
-    existing = _by_name(known)
+    (cluster_metadata,) = yield ask(MetadataRequest(0))
+    existing = _by_name(cluster_metadata)
     topics: list[dict[str, Any]] = []
     missing: list[str] = []
     for name, topic_id in _wanted(call, existing):
         if name in existing:
-            topics.append(_topic(name, existing[name], known))
+            topics.append(_topic(name, existing[name], cluster_metadata))
         elif name:
             topics.append({"error_code": _why_missing(call, name), "name": name, "topic_id": NO_ID})
             missing.append(name)
@@ -100,21 +100,21 @@ def metadata(call: ApiCall) -> RequestHandlerGenerator:
     of_cluster = call.get("include_cluster_authorized_operations", False)
     wanted = tuple(CreatableTopic(name) for name in missing if is_legal(name))
     if wanted and _creates(call):
-        target = known.controller if known.controller != NO_LEADER else call.broker
+        target = cluster_metadata.controller if cluster_metadata.controller != NO_LEADER else call.broker
         yield ModelRequests((CreateTopicsRequest(0, wanted),), waits=False, broker=target)
     return {
-        "brokers": _brokers(call, known.brokers, "node_id"),
+        "brokers": _brokers(call, cluster_metadata.brokers, "node_id"),
         "cluster_id": CLUSTER_ID,
-        "controller_id": known.controller,
+        "controller_id": cluster_metadata.controller,
         "topics": topics,
         **({"cluster_authorized_operations": CLUSTER_OPERATIONS} if of_cluster else {}),
     }
 
 
-def _by_name(known: MetadataResponse) -> dict[str, list[PartitionState]]:
+def _by_name(cluster_metadata: MetadataResponse) -> dict[str, list[PartitionState]]:
     """Return topic → its partitions."""
     found: dict[str, list[PartitionState]] = {}
-    for state in known.partitions:
+    for state in cluster_metadata.partitions:
         found.setdefault(split_partition(state.partition)[0], []).append(state)
     return found
 
@@ -147,10 +147,10 @@ def _wanted(call: ApiCall, existing: dict[str, list[PartitionState]]) -> list[tu
     return found
 
 
-def _topic(name: str, states: list[PartitionState], known: MetadataResponse) -> dict[str, Any]:
+def _topic(name: str, states: list[PartitionState], cluster_metadata: MetadataResponse) -> dict[str, Any]:
     partitions = []
     for state in states:
-        led = state.leader in known.brokers
+        led = state.leader in cluster_metadata.brokers
         partitions.append(
             {
                 "error_code": 0 if led else KafkaError.LEADER_NOT_AVAILABLE,
@@ -159,7 +159,7 @@ def _topic(name: str, states: list[PartitionState], known: MetadataResponse) -> 
                 "leader_epoch": state.leader_epoch,
                 "replica_nodes": state.replicas,
                 "isr_nodes": state.isr,
-                "offline_replicas": [each for each in state.replicas if each not in known.brokers],
+                "offline_replicas": [each for each in state.replicas if each not in cluster_metadata.brokers],
             }
         )
     partitions.sort(key=lambda each: int(str(each["partition_index"])))
@@ -186,8 +186,8 @@ MOST_PARTITIONS: Final = 2_000
 
 def describe_topic_partitions(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeTopicPartitions: topics by name from a cursor on, up to a limit, and the next cursor."""
-    (known,) = yield ask(MetadataRequest(0))
-    existing = _by_name(known)
+    (cluster_metadata,) = yield ask(MetadataRequest(0))
+    existing = _by_name(cluster_metadata)
     request = call.request
     requested = {topic.name for topic in request.topics}
     cursor = request.cursor
@@ -203,14 +203,14 @@ def describe_topic_partitions(call: ApiCall) -> RequestHandlerGenerator:
             topics.append({"name": name, "error_code": _why_missing(call, name), "topic_id": NO_ID,
                            "is_internal": name in INTERNAL, "partitions": ()})  # fmt: skip
             continue
-        fields = _topic(name, existing[name], known)
+        fields = _topic(name, existing[name], cluster_metadata)
         first = begin[1] if name == begin[0] else 0
-        found = fields["partitions"][first : first + left]
+        page = fields["partitions"][first : first + left]
         eligible = {split_partition(state.partition)[1]: state for state in existing[name]}
-        topics.append({**fields, "partitions": [_with_elr(each, eligible) for each in found]})
+        topics.append({**fields, "partitions": [_with_elr(each, eligible) for each in page]})
         if first + left < len(fields["partitions"]):
             return _page(topics, (name, first + left))
-        left -= len(found)
+        left -= len(page)
     return _page(topics, None)
 
 
@@ -243,13 +243,13 @@ CONTROLLERS: Final = 2
 
 def describe_cluster(call: ApiCall) -> RequestHandlerGenerator:
     """Handle DescribeCluster: brokers and controller (KIP-700), with fenced brokers on request (KIP-1073)."""
-    (known,) = yield ask(MetadataRequest(0))
+    (cluster_metadata,) = yield ask(MetadataRequest(0))
     wanted = call.get("endpoint_type", BROKERS)
     if wanted != BROKERS:
         mismatched = wanted == CONTROLLERS
         error = KafkaError.MISMATCHED_ENDPOINT_TYPE if mismatched else KafkaError.UNSUPPORTED_ENDPOINT_TYPE
         return {"error_code": error, "error_message": f"found endpoint type {wanted}, expected {BROKERS} (brokers)"}
-    brokers = [{**each, "is_fenced": False} for each in _brokers(call, known.brokers, "broker_id")]
+    brokers = [{**each, "is_fenced": False} for each in _brokers(call, cluster_metadata.brokers, "broker_id")]
     if call.get("include_fenced_brokers", False):
         fenced = call.context.cluster.brokers[call.broker].control.fenced_brokers()
         brokers += [{**each, "is_fenced": True} for each in _brokers(call, fenced, "broker_id")]
@@ -257,7 +257,7 @@ def describe_cluster(call: ApiCall) -> RequestHandlerGenerator:
     return {
         "error_code": 0,
         "cluster_id": CLUSTER_ID,
-        "controller_id": known.controller,
+        "controller_id": cluster_metadata.controller,
         "brokers": brokers,
         **({"cluster_authorized_operations": CLUSTER_OPERATIONS} if allowed else {}),
     }

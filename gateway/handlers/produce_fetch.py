@@ -80,12 +80,12 @@ def leader_endpoints(call: ApiCall, hints: Iterable[Hint]) -> list[dict[str, Any
         return []
     live = call.context.cluster.brokers[call.broker].metadata.live
     racks = call.context.racks()
-    found = []
+    endpoints = []
     for leader in dict.fromkeys(hint[0] for hint in hints if hint is not None):
         if leader in live:
             host, port = call.context.addresses[leader]
-            found.append({"node_id": leader, "host": host, "port": port, "rack": racks[leader]})
-    return found
+            endpoints.append({"node_id": leader, "host": host, "port": port, "rack": racks[leader]})
+    return endpoints
 
 
 NO_SESSION: Final = 0
@@ -109,7 +109,7 @@ def fetch(call: ApiCall) -> RequestHandlerGenerator:
     """Handle Fetch. A broker without data delays the response, and so the client's connection."""
     request = call.request
     partitions: list[FetchPartition] = []
-    most = 0
+    max_bytes = 0
     refused: list[dict[str, Any]] = []
     for topic in request.topics:
         name = topic.topic if call.version < 13 else topic_of_id(call.context, call.broker, topic.topic_id)
@@ -121,7 +121,7 @@ def fetch(call: ApiCall) -> RequestHandlerGenerator:
             refused.append({"topic": name, "partitions": errors})
             continue
         for each in topic.partitions:
-            most = max(most, each.partition_max_bytes)
+            max_bytes = max(max_bytes, each.partition_max_bytes)
             partitions.append(
                 FetchPartition(
                     partition_name(name, each.partition), each.fetch_offset, getattr(each, "current_leader_epoch", -1),
@@ -133,7 +133,7 @@ def fetch(call: ApiCall) -> RequestHandlerGenerator:
     wait_us = 0 if refused else ms(request.max_wait)
     (answer,) = yield ask(
         FetchRequest(
-            0, CONSUMER, -1, wait_us, most, tuple(partitions), rack=call.get("rack_id", "") or "",
+            0, CONSUMER, -1, wait_us, max_bytes, tuple(partitions), rack=call.get("rack_id", "") or "",
             min_bytes=max(1, request.min_bytes), response_max_bytes=request.max_bytes,
             isolation=request.isolation_level,
         )
@@ -317,12 +317,12 @@ def produce(call: ApiCall) -> RequestHandlerGenerator:
     refused: dict[_BatchTarget, tuple[int, str]] = {}
     requests: list[ProduceRequest] = []
     targets: list[_BatchTarget] = []
-    known = call.context.states(call.broker)
+    states = call.context.states(call.broker)
     for target, records in _sent(call):
         targets.append(target)
         if not target.partition:
             refused[target] = (UNKNOWN_TOPIC_ID, "")
-        elif target.partition not in known:
+        elif target.partition not in states:
             refused[target] = (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "")
         elif acks not in _ACKS:
             refused[target] = (KafkaError.INVALID_REQUIRED_ACKS, f"found acks={acks}, expected -1, 0 and 1")

@@ -138,14 +138,14 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Version, int], ...]]]] = {
 
 def offered(release: Version, *, kraft: bool = True) -> dict[int, tuple[int, int]]:
     """Return API → (lowest, highest) version that a broker of this release and mode supports."""
-    found: dict[int, tuple[int, int]] = {}
+    versions: dict[int, tuple[int, int]] = {}
     for api, (floor, ceilings) in CEILINGS.items():
         if api in KRAFT_ONLY and not kraft:
             continue
         reached = [ceiling for since, ceiling in ceilings if release >= since]
         if reached and reached[-1] >= floor:
-            found[api] = (floor, reached[-1])
-    return found
+            versions[api] = (floor, reached[-1])
+    return versions
 
 
 def advertised(ranges: dict[int, tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
@@ -191,12 +191,12 @@ def with_known_errors(number: int, version: int, fields: Mapping[str, Any]) -> M
 
 
 def _changed(fields: Mapping[str, Any], changes: Mapping[int, int]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     for name, value in fields.items():
         if name.endswith("error_code"):
-            found[name] = changes.get(value, value)
+            changed[name] = changes.get(value, value)
         elif isinstance(value, list):
-            found[name] = [_changed(each, changes) if isinstance(each, Mapping) else each for each in value]
+            changed[name] = [_changed(each, changes) if isinstance(each, Mapping) else each for each in value]
         else:
-            found[name] = value
-    return found
+            changed[name] = value
+    return changed

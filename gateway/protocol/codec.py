@@ -136,8 +136,8 @@ def _skip_tags(frame: bytes, at: int) -> int:
     return at
 
 
-def varint(data: bytes, at: int, most: int = 5) -> tuple[int, int]:
-    """Return an unsigned varint of at most ``most`` bytes, and the position after it.
+def varint(data: bytes, at: int, limit: int = 5) -> tuple[int, int]:
+    """Return an unsigned varint of at most ``limit`` bytes, and the position after it.
 
     Raises:
         RequestError: It is longer.
@@ -151,8 +151,8 @@ def varint(data: bytes, at: int, most: int = 5) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-        if shift >= 7 * most:
-            raise RequestError(f"found a number of more than {most} bytes")
+        if shift >= 7 * limit:
+            raise RequestError(f"found a number of more than {limit} bytes")
 
 
 def write_response(

@@ -98,8 +98,8 @@ def _unpacked_snappy(data: bytes) -> bytes:
     return bytes(out)
 
 
-def _block(data: bytes, most: int) -> bytes:
-    if cramjam.snappy.decompress_raw_len(data) > most:
+def _block(data: bytes, limit: int) -> bytes:
+    if cramjam.snappy.decompress_raw_len(data) > limit:
         raise UnreadableError(f"found more than {MOST} bytes")
     return bytes(cramjam.snappy.decompress_raw(data))
 
