@@ -122,12 +122,12 @@ class ImportedApp(App[None]):
         replicas = max((len(each.replicas) for each in view.partitions), default=1)
         lanes = replicas + 4 if height >= LEAST_HEIGHT else 0
         matrix = min(len(view.partitions) + 3, max(4, (height - BARS - lanes) // 2))
-        rest = height - BARS - matrix - lanes
+        remaining_height = height - BARS - matrix - lanes
         page = self.finding > 0
         sizes = (
             ("imported-matrix", 0 if page else matrix),
             ("imported-lanes", 0 if page else lanes),
-            ("imported-list", height - BARS if page else rest),
+            ("imported-list", height - BARS if page else remaining_height),
         )
         y = 1
         for name, lines in sizes:

@@ -162,7 +162,7 @@ def ask(main: MainScreen, whose: str, setting: ConfigEntry, line: str) -> None:
 
     async def use(text: str) -> str:
         try:
-            return await main.commands.run(read_line(f"{line} set={{{key.name}: {text}}}", main.commands.place()))
+            return await main.commands.run(read_line(f"{line} set={{{key.name}: {text}}}", main.commands.context()))
         except TypedError as error:
             return str(error)
 
@@ -212,13 +212,13 @@ class FaultProvider(Provider):
         if not isinstance(screen, Sheets):
             return
         matcher = self.matcher(query)
-        found = []
+        hits = []
         for words, name, node, summary in self._offers(screen):
             score = matcher.match(words)
             if score > 0:
-                found.append((score if node == screen.target else score * ELSEWHERE, words, name, node, summary))
-        found.sort(key=lambda each: -each[0])
-        for score, words, name, node, summary in found[:MOST_FAULT_HITS]:
+                hits.append((score if node == screen.target else score * ELSEWHERE, words, name, node, summary))
+        hits.sort(key=lambda each: -each[0])
+        for score, words, name, node, summary in hits[:MOST_FAULT_HITS]:
             run = lambda name=name, node=node: self._do(name, node)  # noqa: E731
             yield Hit(score, matcher.highlight(words), run, help=summary)
 

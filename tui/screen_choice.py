@@ -42,8 +42,8 @@ def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenC
 
     Problems in the user's settings file are printed; valid entries apply.
     """
-    found = read_settings()
-    settings = found.settings
+    settings_file = read_settings()
+    settings = settings_file.settings
     try:
         chosen = choose_glyphs(glyphs or settings.glyphs)
     except ValueError as error:
@@ -54,14 +54,14 @@ def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenC
         raise ScreenChoiceError(f"--speed: found {speed:g}, expected {SPEEDS[0]:g} to {SPEEDS[-1]:g}")
     if not has_terminal():
         raise ScreenChoiceError("the TUI needs a terminal; without one use: floodmark run PLAYBOOK")
-    for problem in found.problems:
+    for problem in settings_file.problems:
         print_line(stderr_console(), f"note: {problem}", "yellow")
-    rest = len(found.problems) - MOST_NOTES
+    rest = len(settings_file.problems) - MOST_NOTES
     more = [f"and {rest} more: floodmark settings"] if rest > 0 else []
     in_force = replace(settings, glyphs=glyphs or settings.glyphs, theme=theme or settings.theme)
     return ScreenChoice(
         chosen, cast("ThemeName", in_force.theme), settings.speed if speed is None else speed, in_force,
-        (*found.problems[:MOST_NOTES], *more),
+        (*settings_file.problems[:MOST_NOTES], *more),
     )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ class TourTask:
     """Whether the task is also checked while the past is shown."""
 
 
-def _whole(context: TourContext) -> bool:
+def _is_healthy(context: TourContext) -> bool:
     """Return whether the partition is healthy again."""
     return context.in_sync > 1 and not context.leader_down and not context.missing
 
@@ -99,14 +99,14 @@ STOPS: Final = (
         " Move back to {tour_leader} and crash it.",
         "{left}, then {fault}, then c",
         lambda tour_context: tour_context.leader_down,
-        _whole,
+        _is_healthy,
     ),
     TourTask(
         "Start time again. The leader's session times out after 9 s; then the paused follower is elected although it"
         " lags: unclean.leader.election.enable=true.",
         "{pause}; {faster} is faster",
         lambda tour_context: tour_context.missing > 0,
-        _whole,
+        _is_healthy,
     ),
     TourTask(
         f"{glyphs.LOST} counts acknowledged records that the leader does not have. The producer got no error."
@@ -238,17 +238,17 @@ class TourGuide:
         if not self.hidden and self.tour.advance(self._tour_context()):
             self._app.session_controller.pause(True)
             self._app.main.present()
-        found = screen.query(CoachPane)
+        panes = screen.query(CoachPane)
         if self.hidden:
-            found.remove()
+            panes.remove()
         elif not screen.size.width or not screen.is_mounted:
             return
-        elif not found:
+        elif not panes:
             pane = CoachPane(self._app.appearance)
             screen.mount(pane)
             pane.call_after_refresh(self.refresh)
         else:
-            found.first().present(self.tour, self._in_the_way(screen))
+            panes.first().present(self.tour, self._in_the_way(screen))
 
     @staticmethod
     def _in_the_way(screen: Screen[object]) -> bool:

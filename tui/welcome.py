@@ -139,7 +139,7 @@ class WelcomeApp(App[Destination]):
         self._paths: list[Path] | None = None
         """Paths of the recorded sessions, once their list is open."""
         self._at = self._first = self._top = 0
-        self._said = ""
+        self._error_text = ""
         """Why the selected session cannot be opened."""
         for each in textual_themes():
             self.register_theme(each)
@@ -183,7 +183,7 @@ class WelcomeApp(App[Destination]):
 
     def _body(self, room: int) -> tuple[tuple[Row, ...], str]:
         if self._paths is not None:
-            return self._session_rows(self._paths, max(1, room)), self._said or with_keys(BACK_WORDS, self._keys)
+            return self._session_rows(self._paths, max(1, room)), self._error_text or with_keys(BACK_WORDS, self._keys)
         rows = gallery_rows(self._at)
         self._first = first_shown(self._first, CHOICES[self._at], len(rows), max(1, room))
         return rows[self._first : self._first + max(1, room)], with_keys(LEAVE_WORDS, self._keys)
@@ -205,7 +205,7 @@ class WelcomeApp(App[Destination]):
         """Select another line."""
         count = len(CHOICES) if self._paths is None else len(self._paths)
         self._at = max(0, min(self._at + lines, count - 1))
-        self._said = ""
+        self._error_text = ""
         self.present()
 
     def action_choose(self) -> None:
@@ -223,7 +223,7 @@ class WelcomeApp(App[Destination]):
         try:
             self.exit(session_destination(path))
         except DestinationError as error:
-            self._said = str(error)
+            self._error_text = str(error)
             self.present()
 
     def action_open(self, key: str) -> None:

@@ -42,12 +42,12 @@ def command_page() -> str:
 
 def _commands(group: Any, above: typer.Context) -> list[tuple[Any, typer.Context, str]]:
     """Return every command below a group, including those of subgroups."""
-    found: list[tuple[Any, typer.Context, str]] = []
+    commands: list[tuple[Any, typer.Context, str]] = []
     for name, command in group.commands.items():
         context = typer.Context(command, info_name=name, parent=above)
-        found.append((command, context, context.command_path))
-        found += _commands(command, context) if hasattr(command, "commands") else []
-    return found
+        commands.append((command, context, context.command_path))
+        commands += _commands(command, context) if hasattr(command, "commands") else []
+    return commands
 
 
 def _section(command: Any, context: typer.Context, path: str) -> str:

@@ -78,12 +78,12 @@ def report_tables_part_page(part: str) -> str:
 def tables_by_part() -> dict[str, list[registry.FindingTable]]:
     """Return the tables of each part, in the order of the registry."""
     firsts = {first: part for part, (_title, first) in _TABLES_PARTS.items()}
-    found: dict[str, list[registry.FindingTable]] = {part: [] for part in _TABLES_PARTS}
+    tables: dict[str, list[registry.FindingTable]] = {part: [] for part in _TABLES_PARTS}
     part = next(iter(_TABLES_PARTS))
     for table in registry.LISTED:
         part = firsts.get(table.name, part)
-        found[part].append(table)
-    return found
+        tables[part].append(table)
+    return tables
 
 
 # Pictures of a report

@@ -76,10 +76,10 @@ def draw(beats: Sequence[AnimationFrame]) -> str:
     """Return the animation as SVG. With reduced motion it shows the last screen."""
     columns = max(sum(cell_len(run[0]) for run in line) for beat in beats for line in beat.lines)
     width, height = columns * CELL + 2 * MARGIN, len(beats[0].lines) * LINE + TITLE + MARGIN
-    known: dict[tuple[Run, ...], int] = {}
+    line_numbers: dict[tuple[Run, ...], int] = {}
     colours: dict[tuple[str, bool], int] = {}
-    frames = [_frame(number, beat, known, width) for number, beat in enumerate(beats)]
-    shared = [f'<g id="l{number}">{_line(line, colours)}</g>' for line, number in known.items()]
+    frames = [_frame(number, beat, line_numbers, width) for number, beat in enumerate(beats)]
+    shared = [f'<g id="l{number}">{_line(line, colours)}</g>' for line, number in line_numbers.items()]
     fills = "".join(
         f".c{number}{{fill:{colour}{';font-weight:bold' * bold}}}" for (colour, bold), number in colours.items()
     )
@@ -97,11 +97,11 @@ def draw(beats: Sequence[AnimationFrame]) -> str:
     )
 
 
-def _frame(number: int, beat: AnimationFrame, known: dict[tuple[Run, ...], int], width: float) -> str:
+def _frame(number: int, beat: AnimationFrame, line_numbers: dict[tuple[Run, ...], int], width: float) -> str:
     lines = []
     for at, line in enumerate(beat.lines):
         if any(text.strip() or background != BACKGROUND for text, _colour, background, _bold in line):
-            key = known.setdefault(line, len(known))
+            key = line_numbers.setdefault(line, len(line_numbers))
             lines.append(f'<use href="#l{key}" x="{MARGIN}" y="{TITLE + at * LINE}"/>')
     caption = f'<text x="{width / 2:g}" y="18" text-anchor="middle" fill="{QUIET}">{escape(beat.words)}</text>'
     return f'<g class="b b{number}">{caption}{"".join(lines)}</g>'
@@ -127,13 +127,13 @@ def _line(line: Sequence[Run], colours: dict[tuple[str, bool], int]) -> str:
 
 def _timing(beats: Sequence[AnimationFrame]) -> str:
     """Return CSS that shows each screen in its part of the total time."""
-    whole, at, rules = sum(beat.seconds for beat in beats), 0.0, []
+    total, at, rules = sum(beat.seconds for beat in beats), 0.0, []
     for number, beat in enumerate(beats):
-        begins, ends = 100 * at / whole, 100 * (at + beat.seconds) / whole
+        begins, ends = 100 * at / total, 100 * (at + beat.seconds) / total
         seen = "" if number == 0 else "0%{visibility:hidden}"
         hidden = "" if number == len(beats) - 1 else f"{ends:.3f}%{{visibility:hidden}}"
         rules.append(f"@keyframes k{number}{{{seen}{begins:.3f}%{{visibility:visible}}{hidden}}}")
-        rules.append(f".b{number}{{animation:k{number} {whole:g}s step-end infinite}}")
+        rules.append(f".b{number}{{animation:k{number} {total:g}s step-end infinite}}")
         at += beat.seconds
     still = f"@media(prefers-reduced-motion){{.b{{animation:none}}.b{len(beats) - 1}{{visibility:visible}}}}"
     return f".b{{visibility:hidden}}{''.join(rules)}{still}"
@@ -187,7 +187,7 @@ class ScreenshotHarness:
         """Select the dead leader of the partition with most lost records, at its log's divergence."""
         view = self.app.session_controller.view
         partition = max(range(len(view.partitions)), key=lambda at: view.partitions[at].missing)
-        self.app.main.matrix.place(partition, 0)
+        self.app.main.matrix.move_to(partition, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ async def isr(stage: ScreenshotHarness) -> None:
     await stage.seconds(3)
     stage.inject("gc_pause", 2)
     await stage.seconds(14)
-    stage.app.main.matrix.place(PARTITION, 0)
+    stage.app.main.matrix.move_to(PARTITION, 0)
 
 
 async def epochs(stage: ScreenshotHarness) -> None:
@@ -256,7 +256,7 @@ async def transactions(stage: ScreenshotHarness) -> None:
 
 
 async def _log(stage: ScreenshotHarness) -> None:
-    stage.app.main.matrix.place(PARTITION, 0)
+    stage.app.main.matrix.move_to(PARTITION, 0)
     await stage.seconds(0.25)
     stage.app.main.action_mode("log")
 
@@ -292,7 +292,7 @@ async def beats() -> list[AnimationFrame]:
 
         main = stage.app.main
         await stage.seconds(3)
-        main.matrix.place(3, 0)
+        main.matrix.move_to(3, 0)
         await stage.seconds(0.25)
         await show("a Kafka cluster under load, all in this terminal", 2.5)
         for broker in (1, 2, 3):
@@ -365,7 +365,7 @@ async def autopsy(stage: ScreenshotHarness) -> None:
 async def sheet(stage: ScreenshotHarness) -> None:
     """Show the fault sheet over a healthy cluster."""
     await stage.seconds(5)
-    stage.app.main.matrix.place(3, 0)
+    stage.app.main.matrix.move_to(3, 0)
     await stage.seconds(0.25)
     stage.app.main.action_fault()
 

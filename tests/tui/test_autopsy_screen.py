@@ -320,7 +320,7 @@ async def test_another_process_explains_a_running_session(tmp_path, monkeypatch)
     monkeypatch.setattr(background_tasks, "SEEDS", 1)
     session = tail(Recorder(tmp_path, live=True))
     session.advance(15 * SECOND)
-    found = (await explain(2, session.recorder.path, 15 * SECOND, session.recorder, lambda told: None)).found
+    found = (await explain(2, session.recorder.path, 15 * SECOND, session.recorder, lambda told: None)).document
     assert found is not None
     assert (found["kind"], found["number"]) == ("reordered", 2)
     assert "saves" in {each["verdict"] for each in found["remedies"]}
@@ -330,7 +330,7 @@ async def test_a_process_that_refuses_says_why(tmp_path, snapshot):
     session = tail(Recorder(tmp_path, live=True))
     session.advance(2 * SECOND)
     told = await explain(1, session.recorder.path, 2 * SECOND, session.recorder, lambda text: None)
-    assert told.found is None
+    assert told.document is None
     assert told.refusal.replace(str(tmp_path), "<tmp>") == snapshot
 
 

@@ -52,7 +52,7 @@ async def lose_records(driver):
     driver.session_controller.act(Action("heal", "lag"))
     while not driver.session_controller.view.partitions[1].missing:
         await driver.seconds(0.5)
-    driver.main.matrix.place(1, 0)
+    driver.main.matrix.move_to(1, 0)
 
 
 async def test_a_healthy_partition(golden):
@@ -275,7 +275,7 @@ async def test_topics_of_kafkas_own_can_be_looked_at():
         own = len(driver.session_controller.view.partitions)
         await driver.press("i")
         assert len(driver.session_controller.view.partitions) > own
-        driver.main.matrix.place(len(driver.session_controller.view.partitions) - 1, 0)
+        driver.main.matrix.move_to(len(driver.session_controller.view.partitions) - 1, 0)
         await driver.press("end")
         assert "__consumer_offsets" in driver.text()
         await driver.press("i")

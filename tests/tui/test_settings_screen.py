@@ -53,7 +53,7 @@ async def test_what_is_chosen_is_in_force_at_once_and_written_when_asked_for(tmp
     async with driving() as driver:
         await driver.seconds(1)
         await driver.press("S")
-        (problem,) = driver.app.screen._found.problems
+        (problem,) = driver.app.screen._settings_file.problems
         assert "keys.helm:" in driver.text().replace("\n", "")
         told = [problem.removeprefix(str(path))]
         await driver.press("right", "down", "left", "down", "right", "right", "down", "right")

@@ -101,7 +101,7 @@ async def test_sessions_that_are_not_there_and_one_that_cannot_be_read(tmp_path,
     async with welcomed((160, 40), tmp_path) as (app, pilot):
         await pilot.press("pagedown", "pagedown", "enter", "enter")
         await pilot.pause()
-        unreadable = app._said.replace(str(tmp_path), "<tmp>")
+        unreadable = app._error_text.replace(str(tmp_path), "<tmp>")
         assert unreadable.partition(": ")[2][:24] in text(app)
         assert [*told, unreadable] == snapshot
 

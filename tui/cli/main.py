@@ -180,13 +180,13 @@ def _end(work: Callable[[], int]) -> NoReturn:
     """Run a command and exit with its code, or with that of SIGTERM if SIGTERM stopped it."""
     from tui.output.command_end import interrupted_by_sigterm  # noqa: PLC0415
 
-    with interrupted_by_sigterm() as came:
+    with interrupted_by_sigterm() as signals:
         try:
             code = work()
         except KeyboardInterrupt:
             print_error("stopped")
             code = INTERRUPTED
-    raise typer.Exit(TERMINATED if came and code == INTERRUPTED else code)
+    raise typer.Exit(TERMINATED if signals and code == INTERRUPTED else code)
 
 
 def _version(wanted: bool) -> None:

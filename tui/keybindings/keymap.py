@@ -291,6 +291,6 @@ class KeyPage(NamedTuple):
     keys: tuple[PageKey, ...]
 
 
-def key(place: str, own: PageKey) -> KeyBinding:
+def key(scope: str, own: PageKey) -> KeyBinding:
     """Return the binding of a scope's own key, with a unique id."""
-    return KeyBinding(f"{place}_{own.name}", own.keys, shown(own.keys), own.action, own.words, place)
+    return KeyBinding(f"{scope}_{own.name}", own.keys, shown(own.keys), own.action, own.words, scope)

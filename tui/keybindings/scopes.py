@@ -409,14 +409,14 @@ def _shared(scope: KeyScope) -> Iterator[Binding]:
 
 def keymap_of(keys: Sequence[KeyBinding]) -> dict[str, str]:
     """Return binding id → keys, such that no two bindings of a scope have the same key."""
-    found = {each.id: each.keys for each in keys}
+    keymap = {each.id: each.keys for each in keys}
     by_id = {each.id: each for each in keys}
     for scope in scopes():
         taken = {name for each in keys_of(scope.name, keys) for name in each.keys.split(",")}
         for name in scope.shared:
             left = [each for each in by_id[name].keys.split(",") if each not in taken]
-            found[scoped_id(scope.name, name)] = ",".join(left) or NOWHERE
-    return found
+            keymap[scoped_id(scope.name, name)] = ",".join(left) or NOWHERE
+    return keymap
 
 
 def manual() -> str:
@@ -466,14 +466,14 @@ def without_conflicts(
         ValueError: the default keys of two actions of one scope conflict.
     """
     kept, conflicts = dict(wanted), list[Conflict]()
-    while (found := next(_conflicts(kept, keys), None)) is not None:
-        if found.id not in kept:
+    while (conflict := next(_conflicts(kept, keys), None)) is not None:
+        if conflict.id not in kept:
             raise ValueError(
-                f"found the key {shown(found.key)!r} in the declarations of {found.other} and {found.id}, which have "
-                "the same scope; expected a key that is unused there (tui/keybindings)"
+                f"found the key {shown(conflict.key)!r} in the declarations of {conflict.other} and {conflict.id}, "
+                "which have the same scope; expected a key that is unused there (tui/keybindings)"
             )
-        conflicts.append(found)
-        del kept[found.id]
+        conflicts.append(conflict)
+        del kept[conflict.id]
     return kept, conflicts
 
 
@@ -502,12 +502,12 @@ def _clashes(wanted: Wanted, keys: Sequence[KeyBinding]) -> Iterator[Conflict]:
 
 def hidden(wanted: Wanted, keys: Sequence[KeyBinding] | None = None) -> list[tuple[str, str]]:
     """Return (id of a remapped action, note) where a mode's own key hides a key of the main screen."""
-    found = {each.id: each for each in remapped(wanted, keys)}
+    by_id = {each.id: each for each in remapped(wanted, keys)}
     notes = []
     for scope in (each for each in scopes() if each.kind == "mode"):
-        own = {key: each.id for each in found.values() if each.group == scope.name for key in each.keys.split(",")}
+        own = {key: each.id for each in by_id.values() if each.group == scope.name for key in each.keys.split(",")}
         for name in scope.shared:
-            for pressed in found[name].keys.split(","):
+            for pressed in by_id[name].keys.split(","):
                 over = own.get(pressed)
                 if over is not None and (over in wanted or name in wanted):
                     changed = over if over in wanted else name

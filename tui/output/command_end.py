@@ -63,18 +63,18 @@ UNSEALED_NOTE: Final = " (not sealed; its events can be read)"
 @contextmanager
 def interrupted_by_sigterm() -> Iterator[list[int]]:
     """Make SIGTERM interrupt the block as Ctrl-C does; the list gets the signal's number when it arrives."""
-    came: list[int] = []
+    signals: list[int] = []
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
+        signals.append(number)
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield came
+        yield signals
         return
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        yield came
+        yield signals
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

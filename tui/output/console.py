@@ -149,12 +149,12 @@ def print_line(console: Console, text: str, style: str = "") -> None:
 
 def print_parts(console: Console, parts: Sequence[tuple[str, str]], indent: str | None = None) -> None:
     """Print a line of (text, style) parts; ``indent`` is that of continuation lines, see :func:`wrap_line`."""
-    whole = Text(end="")
+    full_text = Text(end="")
     for text, style in parts:
-        whole.append(printable(text, NO_BREAK), style or None)
-    lines = [whole]
-    if console.is_terminal and whole.cell_len > console.width:
-        lines = wrap_line(whole, console.width, indent)
+        full_text.append(printable(text, NO_BREAK), style or None)
+    lines = [full_text]
+    if console.is_terminal and full_text.cell_len > console.width:
+        lines = wrap_line(full_text, console.width, indent)
     for line in lines:
         console.print(line)
 
@@ -244,26 +244,26 @@ def _tables(heads: Sequence[str], cells: Sequence[Sequence[str]], width: int) ->
     """Distribute columns over tables that fit into ``width``; each table maps column index to width."""
     width -= TABLE_EDGES
     least: list[int] = []
-    most: list[int] = []
+    widest: list[int] = []
     for column, head in enumerate(heads):
         texts = [head, *(row[column] for row in cells)]
         word = max(cell_len(word) for text in texts for word in (text.split() or [""]))
         least.append(max(word if word <= width * 5 // 8 else width // 2, 1))
-        most.append(max(*map(cell_len, texts), 1))
-        if column == 0 and most[0] <= width * 5 // 8:
-            least[0] = most[0]
+        widest.append(max(*map(cell_len, texts), 1))
+        if column == 0 and widest[0] <= width * 5 // 8:
+            least[0] = widest[0]
     tables: list[list[int]] = [[0]]
     for column in range(1, len(heads)):
         beside = [*tables[-1], column]
         if sum(least[each] for each in beside) + COLUMN_GAP * (len(beside) - 1) > width and len(beside) > 2:
             tables.append([0])
         tables[-1].append(column)
-    return [_widths(columns, least, most, width) for columns in tables]
+    return [_widths(columns, least, widest, width) for columns in tables]
 
 
-def _widths(columns: Sequence[int], least: Sequence[int], most: Sequence[int], width: int) -> dict[int, int]:
+def _widths(columns: Sequence[int], least: Sequence[int], widest: Sequence[int], width: int) -> dict[int, int]:
     """Return column widths: those of the texts, with the widest columns narrowed to their longest word if needed."""
-    widths = {column: most[column] for column in columns}
+    widths = {column: widest[column] for column in columns}
     room = width - COLUMN_GAP * (len(columns) - 1)
     while sum(widths.values()) > room:
         wide = [column for column in columns if widths[column] > least[column]]

@@ -50,10 +50,10 @@ TERMS_SHOWN = (("acked_lost", "acked lost"), ("committed_lost", "committed lost"
 RANGES_SHOWN = 2
 
 
-def print_losses(console: Console, books: Sequence[ClientPartitionStats]) -> None:
+def print_losses(console: Console, stats: Sequence[ClientPartitionStats]) -> None:
     """Print a row for each producer and partition with lost acknowledged records, if there are any."""
     lost = sorted(
-        (each for each in books if each.acked_lost), key=lambda each: (-each.acked_lost, each.client, each.partition)
+        (each for each in stats if each.acked_lost), key=lambda each: (-each.acked_lost, each.client, each.partition)
     )
     if not lost:
         return
@@ -147,20 +147,20 @@ def print_clients(console: Console, clients: Clients) -> None:
         print_line(console, f"         and {counted(len(notes) - NOTES, 'more note')}; --json has all")
 
 
-def _producers(console: Console, found: Sequence[ProducerSummary]) -> None:
-    shown = _worst(found, ROWS, lambda one: (one.failed + one.unknown, sum(count for _error, count in one.refused)))
-    columns = _columns("producer", PRODUCER, found)
+def _producers(console: Console, producers: Sequence[ProducerSummary]) -> None:
+    shown = _worst(producers, ROWS, lambda one: (one.failed + one.unknown, sum(count for _error, count in one.refused)))
+    columns = _columns("producer", PRODUCER, producers)
     rows = [[one.name, *_cells(columns, one)] for one in shown]
-    rest = [one for one in found if one not in shown]
+    rest = [one for one in producers if one not in shown]
     if rest:
         rows.append([f"and {len(rest)} more", *_rest_cells(columns, rest)])
     table(console, ("producer", *columns), rows)
 
 
-def _groups(console: Console, found: Sequence[GroupSummary]) -> None:
-    shown = _worst(found, ROWS, lambda one: (len(one.failures), one.lag or one.position_lag))
-    columns = _columns("group", GROUP, found)
-    if all(one.lag is not None for one in found):
+def _groups(console: Console, groups: Sequence[GroupSummary]) -> None:
+    shown = _worst(groups, ROWS, lambda one: (len(one.failures), one.lag or one.position_lag))
+    columns = _columns("group", GROUP, groups)
+    if all(one.lag is not None for one in groups):
         columns.pop(POSITION_LAG, None)
     room = ROWS - len(shown)
     rows = []
@@ -175,30 +175,30 @@ def _groups(console: Console, found: Sequence[GroupSummary]) -> None:
                 for each in one.members
             ]
             room -= len(one.members)
-    rest = [one for one in found if one not in shown]
+    rest = [one for one in groups if one not in shown]
     if rest:
         rows.append([f"and {len(rest)} more", *_rest_cells(columns, rest)])
     table(console, ("group", *columns), rows)
 
 
-def _worst(found: Sequence[T], most: int, trouble: Callable[[T], tuple[int, int]]) -> list[T]:
-    """Return the ``most`` items with the greatest ``trouble``, in their original order."""
-    indices = sorted(range(len(found)), key=lambda index: (*[-value for value in trouble(found[index])], index))
-    return [found[index] for index in sorted(indices[:most])]
+def _worst(items: Sequence[T], limit: int, trouble: Callable[[T], tuple[int, int]]) -> list[T]:
+    """Return the ``limit`` items with the greatest ``trouble``, in their original order."""
+    indices = sorted(range(len(items)), key=lambda index: (*[-value for value in trouble(items[index])], index))
+    return [items[index] for index in sorted(indices[:limit])]
 
 
-def _columns(what: str, columns: Columns[T], found: Sequence[T]) -> Columns[T]:
-    return {name: value for name, value in columns.items() if name not in MAY_LACK[what] or any(map(value, found))}
+def _columns(what: str, columns: Columns[T], items: Sequence[T]) -> Columns[T]:
+    return {name: value for name, value in columns.items() if name not in MAY_LACK[what] or any(map(value, items))}
 
 
 def _cells(columns: Columns[T], one: T) -> list[str]:
     return [_counter_cell(name, value(one)) for name, value in columns.items()]
 
 
-def _rest_cells(columns: Columns[T], rest: Sequence[T]) -> list[str]:
+def _rest_cells(columns: Columns[T], others: Sequence[T]) -> list[str]:
     """Return the sums over several clients; a percentile has no sum."""
     return [
-        "" if name == P99 else _counter_cell(name, sum(value(one) or 0 for one in rest))
+        "" if name == P99 else _counter_cell(name, sum(value(one) or 0 for one in others))
         for name, value in columns.items()
     ]
 

@@ -101,7 +101,7 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
         self._first = 0
         self._follows = False
         """Whether to scroll to the marked change."""
-        self._found: dict[str, Any] | None = None
+        self._explanation: dict[str, Any] | None = None
         self._saved: Lines = self._unasked()
         self._work: Worker[None] | None = None
 
@@ -143,7 +143,7 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
         """Return the visible frames and changes as jump targets."""
         left, top = self._grid.region.offset
         width, height = self._grid.size
-        found = [
+        positions = [
             LabelPosition(left + x, top + y, "frame", str(number - 1))
             for y, row in enumerate(self._grid.rows)
             for x, number in finding_page.frames_on(row)
@@ -152,8 +152,8 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
             rows = finding_page.build(self.case, self.at, width - 2, self._saved, choice.line)
             y = finding_page.place_of_mark(rows) - self._first
             if 0 <= y < height:
-                found.append(LabelPosition(left, top + y, "change", str(at)))
-        return found
+                positions.append(LabelPosition(left, top + y, "change", str(at)))
+        return positions
 
     def go_to_spot(self, position: LabelPosition) -> None:
         """Mark that frame or that change."""
@@ -182,7 +182,7 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
             self.notify(NO_FRAMES)
             return
         self._stop()
-        self.dismiss(AutopsyRequest(self.case.frames[self.at].at_us, True, finding_page.in_short(self._found)))
+        self.dismiss(AutopsyRequest(self.case.frames[self.at].at_us, True, finding_page.in_short(self._explanation)))
 
     def action_mark(self, changes: int) -> None:
         """Mark another change, and scroll to it."""
@@ -217,13 +217,13 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
 
     def action_finding(self, findings: int) -> None:
         """Show another finding; the session may have more or fewer of them by now."""
-        found = findings_so_far(self._session_controller)
-        if not found:
+        findings_found = findings_so_far(self._session_controller)
+        if not findings_found:
             self.notify(NONE_LEFT)
             return
         self._stop()
-        number = min(self.case.number, len(found)) - 1
-        self.case = case_of(self._session_controller, found, (number + findings) % len(found) + 1)
+        number = min(self.case.number, len(findings_found)) - 1
+        self.case = case_of(self._session_controller, findings_found, (number + findings) % len(findings_found) + 1)
         self.at = self._first = 0
         self._forget()
         self.present()
@@ -260,13 +260,13 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
     async def _explain(self, path: Path) -> None:
         case = self.case
         self._tell("running the session again")
-        found = await explain(case.number, path, case.now_us, self._recorder, self._tell)
-        if found.found is None:
-            self._say(((found.refusal, "warning"),))
+        explanation = await explain(case.number, path, case.now_us, self._recorder, self._tell)
+        if explanation.document is None:
+            self._say(((explanation.refusal, "warning"),))
         else:
             self.answered = True
-            self._found, self.choices = found.found, finding_page.choices(found.found)
-            self._say(finding_page.lines(found.found, self.keyed(finding_page.HEAD_WORDS)))
+            self._explanation, self.choices = explanation.document, finding_page.choices(explanation.document)
+            self._say(finding_page.lines(explanation.document, self.keyed(finding_page.HEAD_WORDS)))
 
     def action_leave(self) -> None:
         """Cancel a running search, else close the page."""
@@ -284,7 +284,7 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
 
     def _forget(self) -> None:
         """Reset the results of the search."""
-        self._saved, self._found, self.choices, self.marked = self._unasked(), None, (), -1
+        self._saved, self._explanation, self.choices, self.marked = self._unasked(), None, (), -1
 
     def _path(self) -> Path | None:
         return recording_of(self._session_controller.session.recorded, self._recorder)

@@ -123,14 +123,14 @@ class JumpScreen(ModalScreen[None]):
         event.stop()
         event.prevent_default()
         self._typed += event.character or event.key
-        found = row.labels_left(self._names, self._typed)
-        if found and self._names[found[0]] != self._typed:
+        matching = row.labels_left(self._names, self._typed)
+        if matching and self._names[matching[0]] != self._typed:
             for number, label in enumerate(self._labels):
-                label.display = number in found
+                label.display = number in matching
             return
         self.dismiss()
-        if found:
-            self._go(self._places[found[0]])
+        if matching:
+            self._go(self._places[matching[0]])
 
     def on_click(self, _event: events.Click) -> None:
         """Close without a jump."""
@@ -507,13 +507,13 @@ class OverlayPage(StackedScreen):
 
     def action_jump(self) -> None:
         """Show jump labels."""
-        found = self._focusable()
-        places = [LabelPosition(each.region.x, each.region.y, FOCUS, str(at)) for at, each in enumerate(found)]
+        widgets = self._focusable()
+        places = [LabelPosition(each.region.x, each.region.y, FOCUS, str(at)) for at, each in enumerate(widgets)]
         places += self.spots()
 
         def go(position: LabelPosition) -> None:
             if position.kind == FOCUS:
-                found[int(position.key)].focus()
+                widgets[int(position.key)].focus()
             else:
                 self.go_to_spot(position)
 

@@ -318,7 +318,7 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         """Show or hide internal topics."""
         self.session_controller.shows_internal = not self.session_controller.shows_internal
         self.session_controller.refresh_view()
-        self.matrix.place(0, self.matrix.cursor[1])
+        self.matrix.move_to(0, self.matrix.cursor[1])
         self.place_panes()
 
     def action_events(self) -> None:
@@ -406,7 +406,7 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         """Move the cursor to a partition or a broker."""
         partition, broker = self.matrix.cursor
         number = int(position.key)
-        self.matrix.place(*((number, broker) if position.kind == "row" else (partition, number)))
+        self.matrix.move_to(*((number, broker) if position.kind == "row" else (partition, number)))
         self.choose_pane(MATRIX)
 
     def under_cursor(self) -> tuple[str, str]:
@@ -447,13 +447,13 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         """Open the autopsy of the next or previous finding."""
         from tui.session.background_tasks import findings_so_far  # noqa: PLC0415
 
-        found = len(findings_so_far(self.session_controller))
-        if not found:
+        count = len(findings_so_far(self.session_controller))
+        if not count:
             self.notify(self._nothing_found())
         elif self.finding < 1:
-            self.open_autopsy(1 if findings > 0 else found)
+            self.open_autopsy(1 if findings > 0 else count)
         else:
-            self.open_autopsy((min(self.finding, found) - 1 + findings) % found + 1)
+            self.open_autopsy((min(self.finding, count) - 1 + findings) % count + 1)
 
     def open_autopsy(self, number: int) -> None:
         """Open the autopsy of a finding by its number from 1, which has to exist."""
@@ -579,9 +579,9 @@ class MainScreen(PanedScreen, Filtering, Sheets):
             session = self.session_controller.session
             marks = tuple(self.branches.bookmarks)
             page = GotoScreen(self.appearance, session.timeline.first_us, lambda: session.present_us, marks)
-            self.app.push_screen(page, self._gone)
+            self.app.push_screen(page, self._jump_to)
 
-    def _gone(self, chosen: int | Bookmark | None) -> None:
+    def _jump_to(self, chosen: int | Bookmark | None) -> None:
         if isinstance(chosen, Bookmark):
             self.branches.go_to_bookmark(chosen)
         else:
@@ -703,7 +703,7 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         ids = [each.id for each in self.session_controller.view.brokers]
         self._aim = -1 if node in ids else node
         if node in ids:
-            self.matrix.place(self.matrix.cursor[0], ids.index(node))
+            self.matrix.move_to(self.matrix.cursor[0], ids.index(node))
 
     def close_sheet(self) -> None:
         """Close the sheet, and return the focus to the matrix."""
@@ -791,7 +791,7 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         if message.faults:
             self.fault_on(spot.broker)
         elif message.times == 1 and spot.partition in partitions and spot.broker in brokers:
-            self.matrix.place(partitions.index(spot.partition), brokers.index(spot.broker))
+            self.matrix.move_to(partitions.index(spot.partition), brokers.index(spot.broker))
         elif message.times == 2:
             self.action_mode("log")
 

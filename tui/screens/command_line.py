@@ -44,7 +44,7 @@ class CommandScreen(ModalScreen[None], OverlayPage):
         self._back = back
         self._page = Static(id="command-page")
         self._at = len(main.commands.typed_before)
-        self._wrong = ""
+        self._error = ""
 
     def compose(self) -> ComposeResult:
         """Yield the prompt, and three lines."""
@@ -66,7 +66,7 @@ class CommandScreen(ModalScreen[None], OverlayPage):
 
     def on_input_changed(self, _message: Input.Changed) -> None:
         """Show new hints instead of the last error."""
-        self._wrong = ""
+        self._error = ""
         self._show()
 
     async def on_input_submitted(self, message: Input.Submitted) -> None:
@@ -79,7 +79,7 @@ class CommandScreen(ModalScreen[None], OverlayPage):
         self._main.commands.typed_before = (*[each for each in before if each != text], text)[-KEPT:]
         self._at = len(self._main.commands.typed_before)
         try:
-            typed = read_line(text, self._main.commands.place())
+            typed = read_line(text, self._main.commands.context())
         except TypedError as error:
             self._refuse(str(error))
             return
@@ -87,8 +87,8 @@ class CommandScreen(ModalScreen[None], OverlayPage):
             self.dismiss()
             self._main.call_later(self._main.commands.run, typed)
             return
-        self._wrong = await self._main.commands.run(typed)
-        if self._wrong:
+        self._error = await self._main.commands.run(typed)
+        if self._error:
             self._show()
         else:
             self.dismiss()
@@ -106,7 +106,7 @@ class CommandScreen(ModalScreen[None], OverlayPage):
         self._prompt.cursor_position = len(self._prompt.value)
 
     def _refuse(self, why: str) -> None:
-        self._wrong = why
+        self._error = why
         self._show()
 
     def _show(self) -> None:
@@ -114,8 +114,8 @@ class CommandScreen(ModalScreen[None], OverlayPage):
             return
         found = hints(self._prompt.value, self._main.session_controller.view)
         width = self._page.size.width
-        first = wrap(self._wrong, width)[:2] if self._wrong else [_fitting(found.words, width)]
-        lines = [(line, "warning" if self._wrong else "text") for line in first]
+        first = wrap(self._error, width)[:2] if self._error else [_fitting(found.words, width)]
+        lines = [(line, "warning" if self._error else "text") for line in first]
         lines += [(found.about, "quiet")] if len(lines) == 1 else []
         lines.append((self.keyed(KEYS_WORDS), "quiet"))
         shown = [self._styled(text if len(text) <= width else f"{text[: width - 1]}…", role) for text, role in lines]

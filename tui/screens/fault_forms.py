@@ -58,14 +58,14 @@ class ValueForm(ModalScreen[None], OverlayPage):
     def __init__(self, appearance: Appearance, prompt: SettingPrompt) -> None:
         super().__init__()
         self._appearance = appearance
-        self._asked = prompt
+        self._prompt = prompt
         self._input = Input(prompt.now, id="value-input", classes="form-value", select_on_focus=False)
         self._page = Static(id="value-page")
 
     def compose(self) -> ComposeResult:
         """Yield the field, and its description."""
         with Vertical(id="value"):
-            yield Static(self._styled(self._asked.title, "calm"))
+            yield Static(self._styled(self._prompt.title, "calm"))
             label = Static(self._styled("value", "key"), classes="form-label")
             yield Horizontal(label, self._input, classes="form-row")
             yield self._page
@@ -86,7 +86,7 @@ class ValueForm(ModalScreen[None], OverlayPage):
 
     def action_step(self, by: int) -> None:
         """Select the next allowed value, if there is a list of them."""
-        choices = self._asked.choices
+        choices = self._prompt.choices
         if not choices:
             self._show("no list of values: type one")
             return
@@ -98,7 +98,7 @@ class ValueForm(ModalScreen[None], OverlayPage):
     async def on_input_submitted(self, message: Input.Submitted) -> None:
         """Set the value, or show the error."""
         text = message.value.strip()
-        refused = self._asked.check(text) or await self._asked.use(text)
+        refused = self._prompt.check(text) or await self._prompt.use(text)
         if refused:
             self._show(refused)
         else:
@@ -107,17 +107,17 @@ class ValueForm(ModalScreen[None], OverlayPage):
     def _show(self, refused: str = "") -> None:
         if not self._page.is_attached or not self._page.size.width:
             return
-        asked, text, width = self._asked, self._input.value.strip(), self._page.size.width
-        wrong = refused or asked.check(text)
-        last = (wrong, "warning") if wrong else ("current value" if text == asked.now else "valid", "calm")
+        form, text, width = self._prompt, self._input.value.strip(), self._page.size.width
+        wrong = refused or form.check(text)
+        last = (wrong, "warning") if wrong else ("current value" if text == form.now else "valid", "calm")
         texts = (
-            (asked.about, "text"),
-            (f"current: {asked.now or 'default'}", "quiet"),
-            (f"allowed: {asked.allowed}", "text"),
+            (form.about, "text"),
+            (f"current: {form.now or 'default'}", "quiet"),
+            (f"allowed: {form.allowed}", "text"),
         )
         lines = [self._styled(line, role) for each, role in (*texts, last) for line in wrap(each, width)[:2]]
         lines = [*lines[:VALUE_LINES], *[self._styled("", "text")] * (VALUE_LINES - len(lines))]
-        words = self.keyed(CHOICE_WORDS if asked.choices else VALUE_KEYS_HELP)
+        words = self.keyed(CHOICE_WORDS if form.choices else VALUE_KEYS_HELP)
         self._page.update(Content("\n").join([*lines, self._styled(words, "quiet")]))
 
     def _styled(self, text: str, role: str) -> Content:
@@ -153,14 +153,14 @@ class Field:
 
 def fields(fault: Fault, target: str) -> tuple[Field, ...]:
     """Return the fields of a fault's form for a target; the initial values are those of the fault's letter."""
-    found = [Field(TARGET, target, ACCEPTS[fault.accepts])]
+    form_fields = [Field(TARGET, target, ACCEPTS[fault.accepts])]
     if fault.is_lasting:
         usual = value_text("duration", fault.default_duration_us) if fault.default_duration_us >= 0 else ""
-        found.append(Field(FOR, usual, "duration, such as 8s; empty: until it is healed"))
+        form_fields.append(Field(FOR, usual, "duration, such as 8s; empty: until it is healed"))
     for each in fault.params:
         allowed = allowed_text(each)
-        found.append(Field(each.name, default_text(each), f"{allowed}: {each.doc}" if allowed else each.doc))
-    return tuple(found)
+        form_fields.append(Field(each.name, default_text(each), f"{allowed}: {each.doc}" if allowed else each.doc))
+    return tuple(form_fields)
 
 
 def read_fields(fault: Fault, values: Mapping[str, str], context: CommandContext) -> Action:
@@ -246,9 +246,9 @@ class FaultForm(ModalScreen[None], OverlayPage):
         """Queue the fault until time continues."""
         self._do(self._main.operator.queued)
 
-    def _do(self, way: Callable[[Action], str]) -> None:
+    def _do(self, run: Callable[[Action], str]) -> None:
         try:
-            refused = way(self._action())
+            refused = run(self._action())
         except FormFieldError as error:
             refused = str(error)
         if refused:
@@ -258,7 +258,7 @@ class FaultForm(ModalScreen[None], OverlayPage):
 
     def _action(self) -> Action:
         values = {name: field.value.strip() for name, field in self._inputs.items()}
-        return read_fields(self._fault, values, self._main.commands.place())
+        return read_fields(self._fault, values, self._main.commands.context())
 
     def _show(self) -> None:
         try:

@@ -85,7 +85,7 @@ class GlossaryScreen(ModalScreen[None], OverlayPage):
         self._scroll.scroll_relative(y=lines, animate=False)
 
     def _show(self, typed: str) -> None:
-        found = help_text.found(typed)
+        found = help_text.search_terms(typed)
         lines: list[Line] = [((f"{each.word}  ", "key"), (each.meaning, "text")) for each in found]
         lines += [((f"{key.shown}  ", "key"), (f"key: {words}", "text")) for key, words in self._keys_about(typed)]
         self._page.update(styled(lines or [(("no matching term", "quiet"),)], self._appearance))

@@ -86,13 +86,13 @@ def _column(box: Box, clients: int, replica: int) -> dict[str, Box]:
     replica = replica if box.height - top - replica >= 4 else 0
     faults = box.height - top - replica
     heights = (top, faults, replica)
-    found = {}
+    boxes = {}
     y = box.y
     for name, height in zip(names, heights, strict=True):
         if height >= 3:
-            found[name] = Box(box.x, y, box.width, height)
+            boxes[name] = Box(box.x, y, box.width, height)
         y += height
-    return found
+    return boxes
 
 
 def _huge(body: Box, partitions: int, replicas: int, clients: int, controllers: int) -> dict[str, Box]:

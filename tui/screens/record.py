@@ -53,13 +53,13 @@ class RecordScreen(ModalScreen[None], OverlayPage):
     def action_move(self, offsets: int) -> None:
         """Show another offset, not below 0."""
         self.log_offset = max(0, self.log_offset + offsets)
-        found = inspect_record(self._session_controller.session.cluster, self._partition, self.log_offset)
+        records = inspect_record(self._session_controller.session.cluster, self._partition, self.log_offset)
         lines: list[Content] = []
-        self._text = record_inspector.text(found, self._partition, self.log_offset)
-        for each in found:
+        self._text = record_inspector.text(records, self._partition, self.log_offset)
+        for each in records:
             lines.append(self._styled(record_inspector.heading(each), "calm"))
             lines += [self._line(label, words) for label, words in record_inspector.rows(each)]
-        if not found:
+        if not records:
             lines.append(self._styled(f"{self._partition} offset {self.log_offset}", "calm"))
             lines.append(self._styled(record_inspector.NOTHING_YET, "text"))
         lines.append(self._styled(self.keyed(KEYS_WORDS), "quiet"))

@@ -55,7 +55,7 @@ def stepped(settings: Settings, name: str, by: int) -> Settings:
 
 
 def lines(
-    settings: Settings, marked: int, found: SettingsFile, keys: Sequence[KeyBinding], message: Piece, width: int
+    settings: Settings, marked: int, settings_file: SettingsFile, keys: Sequence[KeyBinding], message: Piece, width: int
 ) -> list[tuple[Piece, ...]]:
     """Return the page as lines of pieces; ``keys`` are the current keys, ``message`` is the last result."""
     rows: list[tuple[Piece, ...]] = []
@@ -64,19 +64,21 @@ def lines(
         mark = (f"{glyphs.MARKER if here else ' '}{option.name:<{LABEL}}", "key" if here else "quiet")
         rows.append((mark, *_values(option, settings.value(option.name))))
     rows += [(("", "text"),), *(((line, "text"),) for line in wrap(OPTIONS[marked].words, width)), (("", "text"),)]
-    kept = f"{found.path}{'' if found.exists else ' (does not exist yet)'}"
+    kept = f"{settings_file.path}{'' if settings_file.exists else ' (does not exist yet)'}"
     rows.append((("file".ljust(LABEL + 1), "quiet"), (kept, "text")))
     own_keys = (
         ", ".join(f"{key.id} {key.shown}" for key in keys if key.id in settings.keys)
         or "none; the file can remap any key, see: floodmark settings --example"
     )
     rows += _labelled("own keys", own_keys, "text", width)
-    for problem in found.problems[:MOST_PROBLEMS]:
+    for problem in settings_file.problems[:MOST_PROBLEMS]:
         rows += _labelled("problem", problem, "warning", width)
-    for note in found.notes[:MOST_PROBLEMS]:
+    for note in settings_file.notes[:MOST_PROBLEMS]:
         rows += _labelled("note", note, "text", width)
-    if len(found.problems) > MOST_PROBLEMS:
-        rows += _labelled("", f"and {len(found.problems) - MOST_PROBLEMS} more: floodmark settings", "warning", width)
+    if len(settings_file.problems) > MOST_PROBLEMS:
+        rows += _labelled(
+            "", f"and {len(settings_file.problems) - MOST_PROBLEMS} more: floodmark settings", "warning", width
+        )
     return [*rows, (("", "text"),), (message,), ((with_keys(KEYS_WORDS, keys), "quiet"),)]
 
 
@@ -105,7 +107,7 @@ class SettingsScreen(ModalScreen[None], OverlayPage):
         super().__init__()
         self._appearance = appearance
         self._session_controller = session_controller
-        self._found = read_settings()
+        self._settings_file = read_settings()
         self._page = Static()
         self._message: Piece = ("", "text")
         self.marked = 0
@@ -134,7 +136,12 @@ class SettingsScreen(ModalScreen[None], OverlayPage):
         if not self._page.is_attached:
             return
         rows = lines(
-            self.chosen, self.marked, self._found, self.keys_in_force, self._message, max(20, self._page.size.width)
+            self.chosen,
+            self.marked,
+            self._settings_file,
+            self.keys_in_force,
+            self._message,
+            max(20, self._page.size.width),
         )
         self._page.update(Content("\n").join([self._line(row) for row in rows]))
 
@@ -164,25 +171,25 @@ class SettingsScreen(ModalScreen[None], OverlayPage):
     def action_undo(self) -> None:
         """Undo the last change that was made by name, here and in the file."""
         self._message = (settings_changes.undo(self._floodmark), "calm")
-        self._appearance, self._found = self._floodmark.appearance, read_settings(self._found.path)
+        self._appearance, self._settings_file = self._floodmark.appearance, read_settings(self._settings_file.path)
         self.present()
 
     def action_write(self) -> None:
         """Write the current settings to the file."""
-        self._found = read_settings(self._found.path)
+        self._settings_file = read_settings(self._settings_file.path)
         values = {
             each.name: self.chosen.value(each.name)
             for each in OPTIONS
-            if self.chosen.value(each.name) != self._found.settings.value(each.name)
+            if self.chosen.value(each.name) != self._settings_file.settings.value(each.name)
         }
         try:
-            write(self._found.path, values)
+            write(self._settings_file.path, values)
         except SettingsWriteError as error:
             self._message = (str(error), "warning")
         else:
             changes = ", ".join(f"{name} {_word(value)}" for name, value in values.items())
             self._message = (f"written: {changes}" if changes else "no changes to write", "calm")
-            self._found = read_settings(self._found.path)
+            self._settings_file = read_settings(self._settings_file.path)
         self.present()
 
     @property

@@ -112,7 +112,7 @@ class TargetNavigator:
         self._screen.action_mode("cluster")
         ids = [each.id for each in self._session_controller.view.brokers]
         if broker in ids:
-            self._screen.matrix.place(self._screen.matrix.cursor[0], ids.index(broker))
+            self._screen.matrix.move_to(self._screen.matrix.cursor[0], ids.index(broker))
             self._screen.present()
 
     def show_offset(self, name: str, offset: int) -> None:
@@ -138,7 +138,7 @@ class TargetNavigator:
         for row, partition in enumerate(view.partitions):
             if partition.name == name:
                 leads = ids.index(partition.leader) if partition.leader in ids else self._screen.matrix.cursor[1]
-                self._screen.matrix.place(row, leads)
+                self._screen.matrix.move_to(row, leads)
                 self._screen.present()
 
 
@@ -158,7 +158,7 @@ class CommandRunner:
         if not self._screen.toosmall.display and self._session_controller.view.brokers:
             self._screen.app.push_screen(CommandScreen(self._screen.appearance, self._screen, text, back))
 
-    def place(self) -> "CommandContext":
+    def context(self) -> "CommandContext":
         """Return the partitions and nodes that a typed line can name now."""
         from tui.session.typed_commands import place_in  # noqa: PLC0415 - first paint does without it
 

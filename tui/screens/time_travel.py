@@ -55,7 +55,7 @@ class CompareScreen(ModeScreen):
         self._lanes = (Log(appearance), Log(appearance))
         self._panes = tuple(Pane(each, appearance, title="", id=f"compare-{at}") for at, each in enumerate(self._lanes))
         self._numbers = SidePane(appearance, "compare-numbers")
-        self._mine = session_controller.comparison
+        self._own_comparison = session_controller.comparison
         self._arranged = (False, 0)
         """Whether the logs are side by side, and their height."""
 
@@ -66,7 +66,7 @@ class CompareScreen(ModeScreen):
 
     def on_unmount(self) -> None:
         """Release the other branch, unless a later page has replaced it."""
-        if self.session_controller.comparison is self._mine:
+        if self.session_controller.comparison is self._own_comparison:
             self.session_controller.compare(None)
 
     def resized(self) -> None:
@@ -119,16 +119,16 @@ class CompareScreen(ModeScreen):
 
     def _show_log(self, at: int, letter: str, view: ClusterView, name: str, start: int | None) -> int:
         """Show one of the logs from ``start`` on, or its tail if None; return the first offset."""
-        widget, found = self._lanes[at], branches.partition_of(view, name)
-        if found is None:
+        widget, partition = self._lanes[at], branches.partition_of(view, name)
+        if partition is None:
             widget.show([log_view.PartitionHeading(f"{letter} has no partition {name}" if name else "no partitions")])
             self._panes[at].caption(letter)
             return start or 0
         widget.start = start
         source = (self.session_controller.session if at == 0 else self._comparison.branch.session).cluster.log_view
-        widget.present(view, (found,), -1, source)
+        widget.present(view, (partition,), -1, source)
         self._panes[at].caption(f"{letter} {glyphs.NOTHING} {clock(view.now_us)} {glyphs.NOTHING} {widget.title}")
-        return log_view.window(found, log_view.cells(widget.size.width), start)[0]
+        return log_view.window(partition, log_view.cells(widget.size.width), start)[0]
 
     @property
     def _comparison(self) -> ComparisonBranch:
@@ -221,7 +221,7 @@ class BranchesScreen(ChoiceScreen):
         self._session_controller = session_controller
         self._switch = switch
         self._compare = compare
-        self._known: dict[Branch, branches.BranchRow] = {}
+        self._row_cache: dict[Branch, branches.BranchRow] = {}
         self.chosen = list(session_controller.branches).index(session_controller.branches.current)
 
     def head(self, width: int) -> list[Piece]:
@@ -264,13 +264,13 @@ class BranchesScreen(ChoiceScreen):
     def _row(self, branch: Branch) -> branches.BranchRow:
         """Return the row of a branch; branches other than the current one do not change, so they are read once."""
         shown = branch is self._session_controller.branches.current
-        known = self._known.get(branch)
-        if known is None or shown:
+        cached = self._row_cache.get(branch)
+        if cached is None or shown:
             parent = branch.parent.letter if branch.parent is not None else ""
             view = branch.live.cluster.view()
-            known = branches.row(branch.letter, parent, branch.left_us, branch.began, view, shown=shown)
-            self._known[branch] = known
-        return known
+            cached = branches.row(branch.letter, parent, branch.left_us, branch.began, view, shown=shown)
+            self._row_cache[branch] = cached
+        return cached
 
 
 # The prompt for a time to go to.

@@ -38,15 +38,15 @@ def case_of(session_controller: SessionController, findings: tuple[Finding, ...]
     finding = findings[number - 1]
     partition = next((link.partition for link in finding.chain if link.partition), finding.partitions[0])
     there = [each for each in finding.blocks if each.partition == partition] or list(finding.blocks)
-    place = max(there, key=lambda each: each.count)  # the chain is that of the block with the most records
+    block = max(there, key=lambda each: each.count)  # the chain is that of the block with the most records
     first = [peeked for each in finding.blocks[:MOST_PLACES] for peeked in _peeked(cluster, each)]
-    start, end = place.log_offset, place.log_offset + place.count
+    start, end = block.log_offset, block.log_offset + block.count
     return FindingPage(
         number=number,
         total=len(findings),
         finding=finding,
         now_us=cluster.now_us,
-        frames=_frames(cluster, chronicle, finding, place),
+        frames=_frames(cluster, chronicle, finding, block),
         partition=partition,
         peeked=tuple(first),
         readers=cluster.checker.readings.groups_that_read(partition, start, end) if start >= 0 else (),
@@ -75,21 +75,21 @@ def _copies(cluster: RecordSource, block: RecordBlock) -> tuple[CopyHolder, ...]
     epoch_branch = branch_of(cluster_state, partition, block.leader_epoch, start, block.client, block.sequence)
     if epoch_branch is None:
         return ()
-    gone = {
+    deleted = {
         cut.event.broker: cut.event.at_us
         for cut in checker.history.truncations_of(partition, epoch_branch.id, (start, end))
     }
     for broker, (_moment, event) in checker.history.removed(partition).items():
         if event.log_offset < end and event.end_offset > start:
-            gone[broker] = event.at_us
+            deleted[broker] = event.at_us
     replicas = cluster_state.replicas.get(partition, {})
     has = [broker for broker, replica in replicas.items() if replica.log.holds(epoch_branch.id, start, end)]
     in_sync = checker.ledger.ack_isrs.isr_at(partition, epoch_branch.id, start) if block.acks < 0 else ()
     return tuple(
         CopyHolder(
-            broker, broker == epoch_branch.broker or broker in in_sync, -1 if broker in has else gone.get(broker, -1)
+            broker, broker == epoch_branch.broker or broker in in_sync, -1 if broker in has else deleted.get(broker, -1)
         )
-        for broker in dict.fromkeys((epoch_branch.broker, *in_sync, *gone, *has))
+        for broker in dict.fromkeys((epoch_branch.broker, *in_sync, *deleted, *has))
     )
 
 
@@ -237,7 +237,7 @@ async def _read_answer(stderr: asyncio.StreamReader, on_progress: Callable[[str]
 class Explanation:
     """Explanation of a finding as ``floodmark why --json`` prints it, or why there is none."""
 
-    found: dict[str, Any] | None
+    document: dict[str, Any] | None
     refusal: str = ""
 
 
@@ -254,22 +254,22 @@ async def explain(
     except (RecordingError, OSError) as error:
         return Explanation(None, str(error))
     try:
-        (found,) = json.loads(ended.answer)["findings"]
+        (finding,) = json.loads(ended.answer)["findings"]
     except (ValueError, KeyError, TypeError):
         return Explanation(None, next(iter(ended.kept), "the process ended without output"))
-    return Explanation(found)
+    return Explanation(finding)
 
 
 async def _read_explanation(stderr: asyncio.StreamReader, on_progress: Callable[[str], None]) -> list[str]:
     """Pass progress lines on, and return the errors."""
-    wrong = []
+    error_lines = []
     async for line in stderr:
         text = line.decode(errors="replace").rstrip()
         if text.startswith("error"):
-            wrong.append(text)
+            error_lines.append(text)
         elif text and not text.startswith("note: "):
             on_progress(text)
-    return wrong
+    return error_lines
 
 
 # Export of the session so far as a playbook: to a file beside its recording, or as text, in a process of its own.
@@ -300,7 +300,7 @@ async def playbook_text(path: Path, recorder: Recorder | None) -> tuple[str, str
     except (RecordingError, OSError) as error:
         return "", str(error)
     text = ended.answer.decode(errors="replace")
-    return text, "" if text else _wrong(ended.kept)
+    return text, "" if text else _error_of(ended.kept)
 
 
 async def _lines(stderr: asyncio.StreamReader) -> list[str]:
@@ -321,10 +321,10 @@ async def _exported(path: Path, target: Path) -> str:
     except asyncio.CancelledError:
         await _stopped(process)
         raise
-    return "" if process.returncode == 0 else _wrong(stderr.decode(errors="replace").splitlines())
+    return "" if process.returncode == 0 else _error_of(stderr.decode(errors="replace").splitlines())
 
 
-def _wrong(output: list[str]) -> str:
+def _error_of(output: list[str]) -> str:
     lines = [line for line in output if line.startswith("error")] or output or ["the export ended without output"]
     return lines[0]
 

@@ -52,10 +52,10 @@ class ComparisonBranch:
     def follow(self, at_us: int, out_of_time: Callable[[], bool]) -> bool:
         """Advance to a later time; return False if the slice was used up before."""
         self.at_us = max(at_us, self.at_us)
-        self.lags = not self._come(out_of_time)
+        self.lags = not self._catch_up(out_of_time)
         return not self.lags
 
-    def _come(self, out_of_time: Callable[[], bool]) -> bool:
+    def _catch_up(self, out_of_time: Callable[[], bool]) -> bool:
         session = self.branch.session
         while session.in_past:
             before = session.cluster.executed
@@ -364,9 +364,9 @@ class SessionController:
         """Event feed up to the time shown."""
         return self._feed_then if self.session.in_past else self._now.feed
 
-    def notable_events(self, first_us: int, last_us: int, most: int) -> list[Any]:
-        """Return the first ``most`` notable events within a time span, both ends included."""
-        return self._now.happened.during(first_us, last_us, most)
+    def notable_events(self, first_us: int, last_us: int, limit: int) -> list[Any]:
+        """Return the first ``limit`` notable events within a time span, both ends included."""
+        return self._now.happened.during(first_us, last_us, limit)
 
     @property
     def seeking(self) -> bool:
@@ -640,28 +640,30 @@ class RailCache:
     """Rails of all branches; rows of branches that do not change are cached."""
 
     def __init__(self) -> None:
-        self._known: dict[Branch, tuple[int, branches.BranchRow]] = {}
+        self._row_cache: dict[Branch, tuple[int, branches.BranchRow]] = {}
 
     def rails(self, session_controller: SessionController) -> tuple[BranchLine, ...]:
         """Return the rails in order of creation; none if there is only one branch."""
-        known = session_controller.branches
-        if len(known) < 2:
+        all_branches = session_controller.branches
+        if len(all_branches) < 2:
             return ()
-        undone = {each.undoes: each.left_us for each in known if each.undoes is not None}
+        undone = {each.undoes: each.left_us for each in all_branches if each.undoes is not None}
         return tuple(
-            BranchLine(self._row(each, session_controller), undone.get(each, -1) if each is not known.current else -1)
-            for each in known
+            BranchLine(
+                self._row(each, session_controller), undone.get(each, -1) if each is not all_branches.current else -1
+            )
+            for each in all_branches
         )
 
     def _row(self, branch: Branch, session_controller: SessionController) -> branches.BranchRow:
         shown, executed = branch is session_controller.branches.current, branch.live.cluster.executed
-        known = self._known.get(branch)
-        if known is None or known[0] != executed or known[1].shown != shown:
+        cached = self._row_cache.get(branch)
+        if cached is None or cached[0] != executed or cached[1].shown != shown:
             parent = branch.parent.letter if branch.parent is not None else ""
             view = session_controller.view if shown and not branch.session.in_past else branch.live.cluster.view()
             row = branches.row(branch.letter, parent, branch.left_us, branch.began, view, shown=shown)
-            known = self._known[branch] = (executed, row)
-        return known[1]
+            cached = self._row_cache[branch] = (executed, row)
+        return cached[1]
 
 
 def reach_us(rails: tuple[BranchLine, ...], present_us: int) -> int:

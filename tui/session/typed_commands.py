@@ -108,24 +108,24 @@ def read_line(text: str, context: CommandContext) -> Typed:
         TypedError: it is no command.
     """
     line = text.strip().removeprefix(":").strip()
-    name, _blank, rest = line.partition(" ")
-    rest = rest.strip()
+    name, _blank, argument = line.partition(" ")
+    argument = argument.strip()
     if not name:
         raise TypedError("found nothing, expected a fault, an operation, heal, go, speed, play or the id of a key")
-    if not rest and name in _PRESSED:
+    if not argument and name in _PRESSED:
         return KeyCommand(name)
     if name == "play":
-        return _alone(name, rest, PlayCommand())
+        return _alone(name, argument, PlayCommand())
     if name == "go":
         try:
-            return JumpCommand(instant_us(rest, context.first_us, context.present_us))
+            return JumpCommand(instant_us(argument, context.first_us, context.present_us))
         except InstantError as error:
             raise TypedError(f"go: {error}") from None
     if name == "speed":
-        return Speed(_speed(rest))
+        return Speed(_speed(argument))
     if true_verb(name) not in VERBS:
         if name in _PRESSED:
-            return _alone(name, rest, KeyCommand(name))
+            return _alone(name, argument, KeyCommand(name))
         raise TypedError(f"found {shown(name)}, which is no command{nearest(name, NAMES)}; see: floodmark faults")
     return ActionCommand(_actions(line, context))
 
@@ -147,10 +147,10 @@ def facts_now(facts: PlaybookNames, view: ClusterView) -> PlaybookNames:
     return replace(facts, topics={**(facts.topics or {}), **topics}, replicas={})
 
 
-def _alone(name: str, rest: str, found: Typed) -> Typed:
-    if rest:
-        raise TypedError(f"found {shown(rest)} after {name}, expected nothing")
-    return found
+def _alone(name: str, argument: str, typed: Typed) -> Typed:
+    if argument:
+        raise TypedError(f"found {shown(argument)} after {name}, expected nothing")
+    return typed
 
 
 def _speed(text: str) -> float:
@@ -181,16 +181,16 @@ def _spelled(text: str, context: CommandContext) -> str:
     found = [each.text for each in words(pieces(text)[0], text)]
     if not found or true_verb(found[0]) in ("heal", "after", "when"):
         return text
-    verb, rest = found[0], [node(word, context) for word in found[1:]]
+    verb, other_words = found[0], [node(word, context) for word in found[1:]]
     if true_verb(verb) not in FAULTS:
-        return " ".join([verb, *rest])
-    if len(rest) > 1 and _ENDING.fullmatch(rest[-1]) and rest[-2] != "for":
-        rest.insert(len(rest) - 1, "for")
-    elif len(rest) == 1 and _ENDING.fullmatch(rest[0]):
-        rest.insert(0, "for")
-    if not _aims(rest) and not CATALOGUE[canonical_name(true_verb(verb))].target and context.aimed:
-        rest.insert(0, context.aimed)
-    return " ".join([verb, *rest])
+        return " ".join([verb, *other_words])
+    if len(other_words) > 1 and _ENDING.fullmatch(other_words[-1]) and other_words[-2] != "for":
+        other_words.insert(len(other_words) - 1, "for")
+    elif len(other_words) == 1 and _ENDING.fullmatch(other_words[0]):
+        other_words.insert(0, "for")
+    if not _aims(other_words) and not CATALOGUE[canonical_name(true_verb(verb))].target and context.aimed:
+        other_words.insert(0, context.aimed)
+    return " ".join([verb, *other_words])
 
 
 def node(word: str, context: CommandContext) -> str:
@@ -201,11 +201,11 @@ def node(word: str, context: CommandContext) -> str:
     return f"client({word})" if word in context.clients else word
 
 
-def _aims(rest: list[str]) -> bool:
+def _aims(words: list[str]) -> bool:
     """Return whether any word is a target."""
     return any(
-        not ASSIGNED.fullmatch(word) and word not in ("for", "if", "any", "on") and (not at or rest[at - 1] != "for")
-        for at, word in enumerate(rest)
+        not ASSIGNED.fullmatch(word) and word not in ("for", "if", "any", "on") and (not at or words[at - 1] != "for")
+        for at, word in enumerate(words)
     )
 
 
@@ -243,21 +243,21 @@ def hints(text: str, view: ClusterView) -> Hints:
 
 def completed(text: str, view: ClusterView) -> str:
     """Return the line with its last word completed as far as it is unambiguous."""
-    found = hints(text, view).words
-    if not found:
+    matches = hints(text, view).words
+    if not matches:
         return text
     last = text.rpartition(" ")[2].rpartition(";")[2]
-    common = _common(found)
+    common = _common(matches)
     if len(common) < len(last) - last.startswith(":"):
         return text
-    behind = "" if len(found) > 1 or common.endswith("=") else " "
+    behind = "" if len(matches) > 1 or common.endswith("=") else " "
     colon = ":" if last.startswith(":") else ""
     return f"{text[: len(text) - len(last)]}{colon}{common}{behind}"
 
 
-def _common(found: tuple[str, ...]) -> str:
+def _common(matches: tuple[str, ...]) -> str:
     """Return the common prefix."""
-    first, last = min(found), max(found)
+    first, last = min(matches), max(matches)
     at = next((at for at, each in enumerate(first) if at >= len(last) or each != last[at]), len(first))
     return first[:at]
 

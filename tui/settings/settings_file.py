@@ -139,13 +139,13 @@ class _Reading:
         return {}
 
     def _screen(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        known = {each.name: each for each in OPTIONS}
+        options = {each.name: each for each in OPTIONS}
         good: dict[str, Any] = {}
         for name, value in table.items():
-            if name not in known:
-                self._problem(SCREEN, name, f"unknown, expected {listed(known)}{nearest(name, known)}")
-            elif not known[name].takes(value):
-                self._problem(SCREEN, name, f"found {_value_text(value)}, expected {known[name].allowed}")
+            if name not in options:
+                self._problem(SCREEN, name, f"unknown, expected {listed(options)}{nearest(name, options)}")
+            elif not options[name].takes(value):
+                self._problem(SCREEN, name, f"found {_value_text(value)}, expected {options[name].allowed}")
             else:
                 good[name] = float(value) if name == "speed" else value
         return good
@@ -153,11 +153,11 @@ class _Reading:
     def _keys(self, table: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         if not table:  # usual: then the fault catalogue is not imported
             return {}
-        known = [each.id for each in all_keys()]
+        names = [each.id for each in all_keys()]
         wanted: dict[str, tuple[str, ...]] = {}
         for name, value in table.items():
-            if name not in known:
-                hint = nearest(name, known) or "; for a list see: floodmark settings --example"
+            if name not in names:
+                hint = nearest(name, names) or "; for a list see: floodmark settings --example"
                 self._problem(KEY_TABLE, name, f"unknown, expected the id of an action{hint}")
                 continue
             keys = self._keys_of(name, value)

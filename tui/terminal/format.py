@@ -27,15 +27,15 @@ def parameters(fault: str, detail: str) -> str:
     Parameters without effect (default or zero) are left out.
     """
     known = CATALOGUE.get(fault)
-    found = []
+    texts = []
     for part in detail.split():
         name, _equals, value = part.partition("=")
         param = known.param(name) if known else None
         if param is None:
-            found.append(part)
+            texts.append(part)
         elif value != str(param.default) or (param.type == "duration" and value != "0"):
-            found.append(f"{param.name} {_written(param, value)}")
-    return ", ".join(found)
+            texts.append(f"{param.name} {_written(param, value)}")
+    return ", ".join(texts)
 
 
 def _written(param: Param, value: str) -> str:

@@ -168,16 +168,16 @@ def to_ascii(text: str) -> str:
     return "".join(char if char.isascii() else "?" * cell_len(char) for char in text)
 
 
-def choose(asked: str | None, environ: Mapping[str, str] | None = None, encoding: str | None = None) -> GlyphSet:
+def choose(requested: str | None, environ: Mapping[str, str] | None = None, encoding: str | None = None) -> GlyphSet:
     """Return the glyph set to use: the requested one, else ASCII if locale or terminal cannot show Unicode.
 
     Raises:
-        ValueError: ``asked`` is neither ``unicode`` nor ``ascii`` nor empty.
+        ValueError: ``requested`` is neither ``unicode`` nor ``ascii`` nor empty.
     """
-    if asked in ("unicode", "ascii"):
-        return "ascii" if asked == "ascii" else "unicode"
-    if asked not in (None, "", "auto"):
-        raise ValueError(f"--glyphs: found {asked!r}, expected auto, unicode and ascii")
+    if requested in ("unicode", "ascii"):
+        return "ascii" if requested == "ascii" else "unicode"
+    if requested not in (None, "", "auto"):
+        raise ValueError(f"--glyphs: found {requested!r}, expected auto, unicode and ascii")
     environ = os.environ if environ is None else environ
     encoding = locale.getpreferredencoding(False) if encoding is None else encoding
     plain = environ.get("TERM") == "linux" or encoding.lower().replace("-", "") != "utf8"

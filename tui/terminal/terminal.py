@@ -33,13 +33,13 @@ class TerminalTitle:
 
     def __init__(self, write: Callable[[str], None], environ: Mapping[str, str]) -> None:
         self._write = write
-        self._there = environ.get("TERM", "") not in UNTITLED
+        self._titles_work = environ.get("TERM", "") not in UNTITLED
         self._shown = ""
         self._next_s = float("-inf")
 
     def show(self, text: str, now_s: float, *, at_once: bool) -> None:
         """Show a title; the first time the terminal is asked to save its own."""
-        if not self._there or text == self._shown or (now_s < self._next_s and not at_once):
+        if not self._titles_work or text == self._shown or (now_s < self._next_s and not at_once):
             return
         kept = "" if self._shown else _KEEP
         self._shown, self._next_s = text, now_s + EACH_S
@@ -76,19 +76,19 @@ def frugal(text: str) -> str:
     """Return a shorter equivalent of terminal output."""
     before = ""
 
-    def shorter(found: re.Match[str]) -> str:
+    def shorter(match: re.Match[str]) -> str:
         nonlocal before
-        move, style, blanks = found.groups(default="")
+        move, style, blanks = match.groups(default="")
         if style == _RESET:
             before = ""
-        elif not before or not found[0].startswith(_END):
+        elif not before or not match[0].startswith(_END):
             before = style
         elif blanks and _alike(before, style):
             return f"{move}{blanks}"
         else:
             known, before = before, style
             return f"{move}{_change(known, style)}{blanks}"
-        return found[0]
+        return match[0]
 
     return _STYLE.sub(shorter, text)
 
@@ -104,16 +104,16 @@ def _alike(before: str, after: str) -> bool:
 def _change(before: str, after: str) -> str:
     """Return the shortest codes that change from one style to another."""
     old, new = _parts(before), _parts(after)
-    whole = f"\x1b[0m\x1b[{after}m"
+    full = f"\x1b[0m\x1b[{after}m"
     if old is None or new is None:
-        return whole
-    gone, added = old[0] - new[0], new[0] - old[0]
-    if gone - _WEIGHTS or (gone and new[0] & _WEIGHTS):
-        return whole  # attributes to turn off have no separate code
-    codes = [_NORMAL, *sorted(added)] if gone else sorted(added)
+        return full
+    removed, added = old[0] - new[0], new[0] - old[0]
+    if removed - _WEIGHTS or (removed and new[0] & _WEIGHTS):
+        return full  # attributes to turn off have no separate code
+    codes = [_NORMAL, *sorted(added)] if removed else sorted(added)
     for was, wanted in zip(old[1:], new[1:], strict=True):
         if was and not wanted:
-            return whole
+            return full
         if was != wanted:
             codes.append(wanted)
     return f"\x1b[{';'.join(codes)}m" if codes else ""

@@ -88,16 +88,16 @@ class Animation:
         """Return whether a number has just changed after it was constant for a while."""
         if not self.on:
             return False
-        known = self._numbers.get(key)
-        if known is None:
+        change = self._numbers.get(key)
+        if change is None:
             self._numbers[key] = _Number(value, float("-inf"), float("-inf"))
             return False
-        if value != known.value:
-            until_s = known.until_s
-            if self._now_s - known.changed_s >= HIGHLIGHT_S:
+        if value != change.value:
+            until_s = change.until_s
+            if self._now_s - change.changed_s >= HIGHLIGHT_S:
                 until_s = self._lasts(HIGHLIGHT_S)
-            self._numbers[key] = known = _Number(value, self._now_s, until_s)
-        return self._now_s < known.until_s
+            self._numbers[key] = change = _Number(value, self._now_s, until_s)
+        return self._now_s < change.until_s
 
     # -- leaders ----------------------------------------------------------------------------------------------------
 

@@ -275,10 +275,10 @@ def _details(fault: Fault, expected: ExpectedImpact, size: SheetSize) -> list[Sh
     return [*rows, *[SheetTextRow("", "")] * (size.details - len(rows))]
 
 
-def _cut(text: str, width: int, most: int) -> list[str]:
-    """Return ``text`` in at most ``most`` lines; the rest is cut off."""
+def _cut(text: str, width: int, limit: int) -> list[str]:
+    """Return ``text`` in at most ``limit`` lines; the rest is cut off."""
     lines = wrap(text, width)
-    return lines if len(lines) <= most else [*lines[: most - 1], _one(" ".join(lines[most - 1 :]), width)]
+    return lines if len(lines) <= limit else [*lines[: limit - 1], _one(" ".join(lines[limit - 1 :]), width)]
 
 
 def _one(text: str, width: int) -> str:

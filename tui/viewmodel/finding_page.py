@@ -141,13 +141,13 @@ class ChainFrame:
     """Full text of the event."""
 
 
-def chosen(chain: Sequence[ChainEvent], most: int = MOST_FRAMES) -> tuple[ChainEvent, ...]:
-    """Return at most ``most`` (2 or more) links of a chain, in order: both ends and the highest ranked between."""
-    if len(chain) <= most:
+def chosen(chain: Sequence[ChainEvent], limit: int = MOST_FRAMES) -> tuple[ChainEvent, ...]:
+    """Return at most ``limit`` (2 or more) links of a chain, in order: both ends and the highest ranked between."""
+    if len(chain) <= limit:
         return tuple(chain)
     inner = range(1, len(chain) - 1)
     ranked = sorted(inner, key=lambda at: (_WEIGHTS.get(chain[at].event_kind, len(_WEIGHTS)), -at))
-    kept = sorted({0, len(chain) - 1, *ranked[: most - 2]})
+    kept = sorted({0, len(chain) - 1, *ranked[: limit - 2]})
     return tuple(chain[at] for at in kept)
 
 
@@ -184,12 +184,12 @@ def frame(
 
 
 def _shown(replicas: Sequence[int], named: Sequence[int]) -> list[int]:
-    known = [each for each in dict.fromkeys((*replicas, *named)) if each in replicas or (each >= 0 and not replicas)]
-    if len(known) <= MOST_REPLICAS:
-        return known
-    wanted = [each for each in dict.fromkeys(named) if each in known]
-    wanted += [each for each in known if each not in wanted]
-    return [each for each in known if each in wanted[:MOST_REPLICAS]]
+    brokers = [each for each in dict.fromkeys((*replicas, *named)) if each in replicas or (each >= 0 and not replicas)]
+    if len(brokers) <= MOST_REPLICAS:
+        return brokers
+    wanted = [each for each in dict.fromkeys(named) if each in brokers]
+    wanted += [each for each in brokers if each not in wanted]
+    return [each for each in brokers if each in wanted[:MOST_REPLICAS]]
 
 
 def _replica(broker: int, link: ChainEvent, status: PartitionStatus, holds: str) -> ReplicaLine:
@@ -258,9 +258,9 @@ def room_for(frames: int, width: int) -> tuple[int, int]:
     return beside, min(WIDEST, max(width // beside, 1)) if width >= NARROWEST else max(width, 4)
 
 
-def window(frames: int, beside: int, at: int) -> int:
+def window(frames: int, shown: int, at: int) -> int:
     """Return the first frame to show, so that frame ``at`` is visible."""
-    return min(max(0, at - beside // 2), max(0, frames - beside))
+    return min(max(0, at - shown // 2), max(0, frames - shown))
 
 
 def strip(frames: Sequence[ChainFrame], at: int, width: int) -> tuple[Row, ...]:
@@ -440,13 +440,13 @@ def place_of_mark(rows: Sequence[Row]) -> int:
 
 def frames_on(row: Row) -> list[tuple[int, int]]:
     """Return cell and number of each frame whose upper border is in the row."""
-    found, at = [], 0
+    numbers, at = [], 0
     for text, _role in row.pieces:
         number = _FRAME.match(text)
         if number is not None:
-            found.append((at, int(number[1])))
+            numbers.append((at, int(number[1])))
         at += len(text)
-    return found
+    return numbers
 
 
 _BLANK: Final = Row(())
@@ -473,18 +473,18 @@ def _records(case: FindingPage) -> list[str]:
     finding = case.finding
     texts = []
     peeked = {(each.record.partition, each.record.offset, each.record.epoch): each for each in case.peeked}
-    for place in finding.blocks[:MOST_PLACES]:
+    for block in finding.blocks[:MOST_PLACES]:
         span = ""
-        if place.log_offset >= 0:
-            end = place.log_offset + place.count - 1
-            span = f"offset {place.log_offset}" if place.count == 1 else f"offsets {place.log_offset} to {end}"
-        epoch = f", epoch {place.leader_epoch}" if place.leader_epoch >= 0 else ""
-        whose = f" of {producer_text(place.client)}" if place.client else ""
-        where = f"{place.partition} {span}{epoch}" if span else f"{place.partition}, no offset"
-        texts.append(f"{where}: {counted(place.count, 'record')}{whose}, acks={acks_text(place.acks)}")
-        found = peeked.get((place.partition, place.log_offset, place.leader_epoch))
+        if block.log_offset >= 0:
+            end = block.log_offset + block.count - 1
+            span = f"offset {block.log_offset}" if block.count == 1 else f"offsets {block.log_offset} to {end}"
+        epoch = f", epoch {block.leader_epoch}" if block.leader_epoch >= 0 else ""
+        whose = f" of {producer_text(block.client)}" if block.client else ""
+        where = f"{block.partition} {span}{epoch}" if span else f"{block.partition}, no offset"
+        texts.append(f"{where}: {counted(block.count, 'record')}{whose}, acks={acks_text(block.acks)}")
+        found = peeked.get((block.partition, block.log_offset, block.leader_epoch))
         if found is not None:
-            texts.append(_contents(found, several=place.count > 1))
+            texts.append(_contents(found, several=block.count > 1))
     rest = len(finding.blocks) - MOST_PLACES
     if rest > 0:
         texts.append(f"and {counted(rest, 'more range')}")
@@ -562,34 +562,34 @@ class RemedyChoice:
     """Index of its line among :func:`lines`."""
 
 
-def choices(found: Mapping[str, Any]) -> tuple[RemedyChoice, ...]:
+def choices(explanation: Mapping[str, Any]) -> tuple[RemedyChoice, ...]:
     """Return the remedies that can be run: all but the refused ones."""
     return tuple(
         RemedyChoice(each["change"], dict(one.split("=", 1) for one in each["set"]), line)
-        for line, each in enumerate(found["remedies"], 1)
+        for line, each in enumerate(explanation["remedies"], 1)
         if each["set"] and each["verdict"] != "refused"
     )
 
 
-def in_short(found: Mapping[str, Any] | None) -> str:
+def in_short(explanation: Mapping[str, Any] | None) -> str:
     """Return the changes that prevent it in short; empty if they were not computed (None)."""
-    if found is None:
+    if explanation is None:
         return ""
-    saving = [each for each in found["remedies"] if each["verdict"] == "saves"]
+    saving = [each for each in explanation["remedies"] if each["verdict"] == "saves"]
     if not saving:
         return "no tested change prevents it"
     return f"prevented by: {'; '.join(each['change'] for each in saving[:MOST_TOLD])}"
 
 
-def lines(found: Mapping[str, Any], head: str = HEAD_WORDS) -> tuple[tuple[str, str], ...]:
+def lines(explanation: Mapping[str, Any], head: str = HEAD_WORDS) -> tuple[tuple[str, str], ...]:
     """Return (text, role) of each line: ``head``, every change with its cost, then the point of no return."""
-    remedies = found["remedies"]
-    texts = [(f"known issue, {cause['text'][0]}", "warning") for cause in found.get("known_issues", ())]
+    remedies = explanation["remedies"]
+    texts = [(f"known issue, {cause['text'][0]}", "warning") for cause in explanation.get("known_issues", ())]
     texts += [(head, "quiet")] if remedies else []
     texts += [_remedy(each) for each in remedies]
     if not any(each["verdict"] in ("saves", "helps") for each in remedies):
         texts.append(("no tested change would have prevented it", "warning"))
-    texts += [(text, "text") for text in _no_return(found.get("no_return"))]
+    texts += [(text, "text") for text in _no_return(explanation.get("no_return"))]
     return tuple(texts)
 
 
@@ -614,27 +614,27 @@ def _span(us: int) -> str:
     return f"{'+' if us > 0 else glyphs.MINUS}{compact_duration(abs(us))}"
 
 
-def _no_return(found: Mapping[str, Any] | None) -> list[str]:
-    if found is None:
+def _no_return(no_return: Mapping[str, Any] | None) -> list[str]:
+    if no_return is None:
         return []
-    kind = found["kind"]
-    actions = alternatives(each["description"] for each in found["actions"])
+    kind = no_return["kind"]
+    actions = alternatives(each["description"] for each in no_return["actions"])
     if kind == "unplaced":
         return ["point of no return: the acknowledgement itself, as no broker ever had them"]
     if kind == "acknowledgement":
-        return [f"point of no return: the acknowledgement itself, at {clock(found['at_us'])}"]
+        return [f"point of no return: the acknowledgement itself, at {clock(no_return['at_us'])}"]
     if kind == "open":
         return [f"point of no return: not reached; last chance: {actions}"]
-    texts = [f"point of no return: {clock(found['at_us'])}, {found['description']}"]
+    texts = [f"point of no return: {clock(no_return['at_us'])}, {no_return['description']}"]
     if actions:
         texts.append(f"last chance before it: {actions}")
-    clean = found.get("without_unclean")
+    clean = no_return.get("without_unclean")
     if clean is not None and clean["kind"] == "event":
         kept = alternatives(each["description"] for each in clean["actions"])
         until = f"; last chance before it: {kept}" if kept else ""
         texts.append(
             f"point of no return without an unclean election: {clock(clean['at_us'])}, {clean['description']}{until}"
         )
-    if found["acked_us"] >= 0:
-        texts.append(f"first acknowledgement: {clock(found['acked_us'])}")
+    if no_return["acked_us"] >= 0:
+        texts.append(f"first acknowledgement: {clock(no_return['acked_us'])}")
     return texts

@@ -67,7 +67,7 @@ GLOSSARY: Final = tuple(Term(*line.split(": ", 1)) for line in _TEXT.strip().spl
 """All terms in alphabetical order."""
 
 
-def found(typed: str) -> tuple[Term, ...]:
+def search_terms(typed: str) -> tuple[Term, ...]:
     """Return the terms that begin with the typed text, then those whose meaning contains it; all for no text."""
     wanted = typed.strip().lower()
     first = tuple(each for each in GLOSSARY if each.word.lower().startswith(wanted))

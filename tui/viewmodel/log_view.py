@@ -92,7 +92,7 @@ class PaneSizes(NamedTuple):
 
     lanes: int
     """Lines of the lanes pane."""
-    beside: int
+    side_columns: int
     """Columns of the panes to the right of the record, 0: none."""
     epochs: int
     """Lines of the epochs pane, the upper one of these."""
@@ -289,13 +289,13 @@ def _replica_lane(
 
 def _stale(partition: PartitionView, broker: int, *, words: bool) -> list[str]:
     """Return the leader and epoch in a broker's metadata of the partition if they are stale, as words or as a mark."""
-    found = []
+    texts = []
     for each in partition.beliefs:
         if each.broker == broker and each.leader_epoch < partition.leader_epoch:
             leader = f"b{each.leader}" if each.leader >= 0 else "none"
             mark = f"{glyphs.STALE}{leader} e{each.leader_epoch}"
-            found.append(f"stale: leader {leader}, epoch {each.leader_epoch}" if words else mark)
-    return found
+            texts.append(f"stale: leader {leader}, epoch {each.leader_epoch}" if words else mark)
+    return texts
 
 
 def _cells(lane: ReplicaLogView, log: LogView) -> tuple[tuple[str, str], ...]:
@@ -549,20 +549,20 @@ def _elsewhere(cells: list[LogCell], scope: LogWindow, lane: ReplicaLogView) -> 
 
 
 def _joined(cells: list[LogCell], cursor: int) -> tuple[Piece, ...]:
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     text, role = "", ""
     for at, cell in enumerate(cells):
         if at == cursor or cell.role != role:
             if text:
-                found.append((text, role, ""))
+                pieces.append((text, role, ""))
             text, role = "", cell.role
         if at == cursor:
-            found.append((cell.text, cell.role, "cell"))
+            pieces.append((cell.text, cell.role, "cell"))
         else:
             text += cell.text
     if text:
-        found.append((text, role, ""))
-    return tuple(found)
+        pieces.append((text, role, ""))
+    return tuple(pieces)
 
 
 _SHORT_STATES: Final = {"down": "down", "truncating": "trunc.", "diverged": "differs"}
@@ -775,12 +775,12 @@ def ticks(inputs: MicroscopeInput, scope: LogWindow, shape: LaneColumns) -> tupl
             where, text = where - len(text) + 1, text[1:] + text[0]
         if all(where > at + len(other) or where + len(text) < at for at, other, _role in taken):
             taken.append((where, text, role))
-    found: list[tuple[str, str]] = []
+    pieces: list[tuple[str, str]] = []
     end = 0
     for where, text, role in sorted(taken):
-        found += [(" " * (where - end), "text"), (text, role)]
+        pieces += [(" " * (where - end), "text"), (text, role)]
         end = where + len(text)
-    return tuple(found)
+    return tuple(pieces)
 
 
 def _cuts(cuts: tuple[ReplicaTruncation, ...]) -> LogTextRow:

@@ -80,12 +80,12 @@ class PartitionHistory:
 
     def violations(self, partitions: tuple[str, ...], now_us: int) -> tuple[Violation, ...]:
         """Return the violations in these partitions up to ``now_us``, the first one per property and partition."""
-        found: dict[tuple[str, str], Violation] = {}
+        by_name: dict[tuple[str, str], Violation] = {}
         for event in self._events:
             if event.kind in RULES and event.partition in partitions and event.at_us <= now_us:
                 name = event.invariant if event.kind == "invariant_violated" else event.property
-                found.setdefault((name, event.partition), Violation(event.at_us, name, event.partition, event.detail))
-        return tuple(found.values())
+                by_name.setdefault((name, event.partition), Violation(event.at_us, name, event.partition, event.detail))
+        return tuple(by_name.values())
 
     def all_violations(self, now_us: int) -> tuple[Violation, ...]:
         """Return the violations of all partitions up to ``now_us``, in order of time."""

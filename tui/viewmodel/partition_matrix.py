@@ -69,20 +69,20 @@ FILTER: Final = "names, offline, under, minisr, lost, split, b2 (leader); ! befo
 
 def filter_text_of(partition: PartitionView) -> str:
     """Return the text of a partition that a filter matches."""
-    said = [partition.name]
+    words = [partition.name]
     if partition.offline:
-        said.append("offline")
+        words.append("offline")
     else:
-        said.append(f"b{partition.leader}")
+        words.append(f"b{partition.leader}")
     if partition.under_replicated:
-        said.append("under")
+        words.append("under")
     if partition.under_min_isr:
-        said.append("minisr")
+        words.append("minisr")
     if partition.missing:
-        said.append("lost")
+        words.append("lost")
     if partition.split:
-        said.append("split")
-    return " ".join(said)
+        words.append("split")
+    return " ".join(words)
 
 
 def fitting(partitions: Sequence[PartitionView], words: str) -> list[int]:
@@ -107,11 +107,11 @@ def stepped(numbers: Sequence[int], number: int, steps: int, *, around: bool = F
     return numbers[index % len(numbers) if around else max(0, min(index, len(numbers) - 1))]
 
 
-def filter_text(words: str, found: int, total: int) -> str:
+def filter_text(words: str, matching: int, total: int) -> str:
     """Return the filter for the border of the pane; empty without one."""
     if not words.strip():
         return ""
-    return f"/{words.strip()} {glyphs.NOTHING} {found} of {total} {glyphs.NOTHING} esc: show all"
+    return f"/{words.strip()} {glyphs.NOTHING} {matching} of {total} {glyphs.NOTHING} esc: show all"
 
 
 # Heat map: lag in powers of ten.

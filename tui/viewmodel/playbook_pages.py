@@ -47,19 +47,19 @@ def marks(playbook: Playbook, progress: PlaybookProgress | None) -> LineMarks:
     """Return the mark of each step's first line; none if the playbook does not run."""
     if progress is None:
         return LineMarks({}, (0, 0))
-    found: dict[int, tuple[str, str]] = {}
+    glyph_of_line: dict[int, tuple[str, str]] = {}
     left_out = progress.next < 0
     for number, step in enumerate(playbook.steps):
         if number < progress.taken:
-            found[step.where.line] = (glyphs.OK, "calm")
+            glyph_of_line[step.where.line] = (glyphs.OK, "calm")
         elif left_out:
-            found.setdefault(step.where.line, (glyphs.DOWN, "quiet"))
+            glyph_of_line.setdefault(step.where.line, (glyphs.DOWN, "quiet"))
     running = (0, 0)
     if not left_out:
         line = playbook.steps[progress.taken].where.line
-        found[line] = (glyphs.PLAY, "warning")
+        glyph_of_line[line] = (glyphs.PLAY, "warning")
         running = (line, _last_line(playbook, line))
-    return LineMarks(found, running)
+    return LineMarks(glyph_of_line, running)
 
 
 def _last_line(playbook: Playbook, line: int) -> int:
@@ -78,13 +78,13 @@ def _last_line(playbook: Playbook, line: int) -> int:
 
 def source(playbook: Playbook, progress: PlaybookProgress | None) -> tuple[Row, ...]:
     """Return all lines, each after its mark and its number."""
-    found = marks(playbook, progress)
+    line_marks = marks(playbook, progress)
     lines = playbook.source.splitlines()
     digits = len(str(len(lines)))
-    first, last = found.running
+    first, last = line_marks.running
     rows = []
     for number, line in enumerate(lines, 1):
-        glyph, role = found.glyphs.get(number, (" ", "text"))
+        glyph, role = line_marks.glyphs.get(number, (" ", "text"))
         runs = first <= number <= last
         text = "strong" if runs else "quiet" if line.lstrip().startswith("#") else "text"
         rows.append(Row(((f"{glyph} ", role), (f"{number:>{digits}} ", "faint"), (line, text)), chosen=runs))
@@ -188,14 +188,14 @@ def idle_expectation(expectation: Expectation) -> ExpectationStatus:
 
 def rows(standings: tuple[ExpectationStatus, ...]) -> tuple[Row, ...]:
     """Return a line for each expectation."""
-    found = []
+    expectation_rows = []
     for each in standings:
         glyph, role = GLYPHS[each.state]
         detail = f"  {each.detail}" if each.detail else ""
-        found.append(
+        expectation_rows.append(
             Row(((f"{glyph} ", role), (each.text, "text"), (detail, "quiet" if each.state != "fail" else role)))
         )
-    return tuple(found) or (Row((("no expectations", "quiet"),)),)
+    return tuple(expectation_rows) or (Row((("no expectations", "quiet"),)),)
 
 
 def title(standings: tuple[ExpectationStatus, ...], *, runs: bool) -> str:
@@ -357,30 +357,30 @@ def entries(paths: list[Path], parent: Path, here: Path | None) -> tuple[Playboo
     )
 
 
-def row(entry: PlaybookListEntry, known: SessionSummary, width: int, chosen: bool) -> Row:
+def row(entry: PlaybookListEntry, session: SessionSummary, width: int, chosen: bool) -> Row:
     """Return the line of a session: verdict, playbook, time, and the seed where there is room."""
-    glyph, role = VERDICTS.get(known.verdict, (glyphs.NOTHING, "quiet"))
+    glyph, role = VERDICTS.get(session.verdict, (glyphs.NOTHING, "quiet"))
     marker = glyphs.MARKER if chosen else " "
-    when = known.began[5:] if width < 44 else known.began
-    seed = f" s{known.seed}" if width >= 40 and not known.problem else ""
+    when = session.began[5:] if width < 44 else session.began
+    seed = f" s{session.seed}" if width >= 40 and not session.problem else ""
     ends = f"{entry.end or when} "
     return Row(
-        ((f"{marker} ", "key"), (f"{glyph} ", role), (f"{known.playbook}{seed}", "text")), (ends, "quiet"), chosen
+        ((f"{marker} ", "key"), (f"{glyph} ", role), (f"{session.playbook}{seed}", "text")), (ends, "quiet"), chosen
     )
 
 
-def about_session(known: SessionSummary) -> tuple[Row, ...]:
+def about_session(session: SessionSummary) -> tuple[Row, ...]:
     """Return the details of a session."""
-    if known.problem:
-        return (Row(((known.playbook, "strong"),)), Row(((known.problem, "warning"),)))
-    glyph, role = VERDICTS.get(known.verdict, (glyphs.NOTHING, "quiet"))
-    lasted = f", {compact_duration(known.virtual_us)} of virtual time" if known.virtual_us >= 0 else ""
+    if session.problem:
+        return (Row(((session.playbook, "strong"),)), Row(((session.problem, "warning"),)))
+    glyph, role = VERDICTS.get(session.verdict, (glyphs.NOTHING, "quiet"))
+    lasted = f", {compact_duration(session.virtual_us)} of virtual time" if session.virtual_us >= 0 else ""
     return (
-        Row(((known.title or known.playbook, "strong"),)),
-        Row(((f"{glyph} {known.verdict or INCOMPLETE}", role), (lasted, "text"))),
-        Row(((f"playbook {known.playbook}, seed {known.seed}, Kafka {known.profile}", "text"),)),
-        Row(((f"recorded {known.began} UTC", "text"),)),
-        Row(((str(known.path), "quiet"),)),
+        Row(((session.title or session.playbook, "strong"),)),
+        Row(((f"{glyph} {session.verdict or INCOMPLETE}", role), (lasted, "text"))),
+        Row(((f"playbook {session.playbook}, seed {session.seed}, Kafka {session.profile}", "text"),)),
+        Row(((f"recorded {session.began} UTC", "text"),)),
+        Row(((str(session.path), "quiet"),)),
     )
 
 

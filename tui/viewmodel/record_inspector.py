@@ -54,11 +54,13 @@ def rows(peeked: PeekedRecord) -> tuple[tuple[str, str], ...]:
     )
 
 
-def text(found: Sequence[PeekedRecord], partition: str, offset: int) -> str:
+def text(records: Sequence[PeekedRecord], partition: str, offset: int) -> str:
     """Return all records of an offset as text for the clipboard."""
-    if not found:
+    if not records:
         return f"{partition} offset {offset}: {NOTHING_YET}"
-    lines = [(heading(each), [f"{label.ljust(RECORD_LABEL)}{words}" for label, words in rows(each)]) for each in found]
+    lines = [
+        (heading(each), [f"{label.ljust(RECORD_LABEL)}{words}" for label, words in rows(each)]) for each in records
+    ]
     return "\n".join("\n".join((head, *rest)) for head, rest in lines)
 
 
@@ -127,7 +129,7 @@ def readers(view: ClusterView, partition: str, handed: Iterable[str]) -> OffsetR
 
 
 def build(
-    found: Sequence[InspectedRecord],
+    records: Sequence[InspectedRecord],
     here: Sequence[RecordCopy],
     position: RecordPosition,
     read: OffsetReaders,
@@ -138,10 +140,10 @@ def build(
     The record of the replica under the cursor comes first, then the others, newest first.
     """
     width, height = room
-    if not found:
+    if not records:
         rows = [Row(((NOTHING_YET, "quiet"),)), *_wrapped("replicas", _copies(here), width)]
         return tuple(rows[: max(1, height)])
-    ordered = list(reversed(found))
+    ordered = list(reversed(records))
     ordered.sort(key=lambda each: position.broker not in each.inspected.record.holders)
     rows = []
     for number, seen in enumerate(ordered):
@@ -159,21 +161,21 @@ def _fitted(rows: list[Row], height: int) -> tuple[Row, ...]:
 
 
 def _record(seen: InspectedRecord, position: RecordPosition, read: OffsetReaders, width: int) -> list[Row]:
-    record, known = seen.peeked.record, seen.inspected
+    record, inspection = seen.peeked.record, seen.inspected
     room = max(10, width - INSPECTOR_LABEL - 2)
     rows = [_heading(seen, position)]
-    if known.kind in ("records", "transactional"):
+    if inspection.kind in ("records", "transactional"):
         rows.append(_line("key", _cut("null" if record.key is None else record.key, room)))
         rows.append(_line("value", _cut(_inspected_value(seen.peeked), room)))
     else:
-        rows.append(_line("marker", known.kind))
+        rows.append(_line("marker", inspection.kind))
     rows.append(_line("producer", _cut(_producer(seen), room)))
     rows.append(_line("batch", _cut(_batch(seen), room)))
     rows.append(_line("appended", f"{clock(record.appended_us)} by b{record.broker}, acks={acks_text(record.acks)}"))
     rows.append(_acked(seen))
-    rows += _where(known, width)
+    rows += _where(inspection, width)
     rows += _wrapped("read by", _read(read, position), width)
-    rows.append(_line("txn", _TRANSACTIONS[known.transaction], warned=known.transaction in _WARN))
+    rows.append(_line("txn", _TRANSACTIONS[inspection.transaction], warned=inspection.transaction in _WARN))
     return rows
 
 
@@ -189,15 +191,15 @@ def _heading(seen: InspectedRecord, position: RecordPosition) -> Row:
 
 def _outcome(seen: InspectedRecord, position: RecordPosition) -> tuple[str, str]:
     """Return the current state of the record, with a role."""
-    record, known = seen.peeked.record, seen.inspected
-    leaders = {each.broker: each.holding for each in known.copies}.get(position.leader, "holds")
+    record, inspection = seen.peeked.record, seen.inspected
+    leaders = {each.broker: each.holding for each in inspection.copies}.get(position.leader, "holds")
     if record.acked and not record.holders and record.gone == "truncated":
         return f" {glyphs.LOST} acknowledged, then lost", "lost"
     if not record.holders:
         return f", {record.gone}", "warning"
     if record.acked and leaders in ("other", "behind"):
         return f" {glyphs.LOST} acked, not on the leader", "lost"
-    return (", committed", "calm") if known.committed else (", not committed", "warning")
+    return (", committed", "calm") if inspection.committed else (", not committed", "warning")
 
 
 def _inspected_value(peeked: PeekedRecord) -> str:
@@ -207,12 +209,12 @@ def _inspected_value(peeked: PeekedRecord) -> str:
 
 
 def _producer(seen: InspectedRecord) -> str:
-    record, known = seen.peeked.record, seen.inspected
+    record, inspection = seen.peeked.record, seen.inspected
     parts = [record.client] if record.client else []
     parts.append(f"record {record.number}")
     if record.producer_id >= 0:
-        numbered = f" seq {known.sequence}" if known.sequence >= 0 else ""
-        parts.append(f"id {record.producer_id} epoch {known.producer_epoch}{numbered}")
+        numbered = f" seq {inspection.sequence}" if inspection.sequence >= 0 else ""
+        parts.append(f"id {record.producer_id} epoch {inspection.producer_epoch}{numbered}")
     return ", ".join(parts)
 
 
@@ -233,14 +235,14 @@ def _acked(seen: InspectedRecord) -> Row:
     return _line("acked", f"{clock(seen.acked_us)}, {(seen.acked_us - record.appended_us) / 1000:.1f}ms later")
 
 
-def _where(known: RecordInspection, width: int) -> list[Row]:
-    if not known.record.holders and width < WIDE:
-        return _wrapped("held by", GONE[known.record.gone], width, warned=True)
+def _where(inspection: RecordInspection, width: int) -> list[Row]:
+    if not inspection.record.holders and width < WIDE:
+        return _wrapped("held by", GONE[inspection.record.gone], width, warned=True)
     if width < WIDE:
-        return _wrapped("held by", _copies(known.copies), width)
+        return _wrapped("held by", _copies(inspection.copies), width)
     return [
         _line("held by" if not number else "", _copy_words(each), warned=each.holding == "other")
-        for number, each in enumerate(known.copies)
+        for number, each in enumerate(inspection.copies)
     ]
 
 

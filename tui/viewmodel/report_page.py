@@ -122,14 +122,14 @@ _COLUMNS: Final = (
 def _records(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Records")
     rows += [Row(((line, "text"),)) for line in wrap(ledger_text(result), width)]
-    books = sorted(result.ledger.clients, key=lambda each: (not each.has_violations, each.client, each.partition))
-    if not books:
+    stats = sorted(result.ledger.clients, key=lambda each: (not each.has_violations, each.client, each.partition))
+    if not stats:
         return rows
     heads = "".join(head.rjust(_CELL) for head, _term, _role in _COLUMNS)
-    which = "  lost records by sequence" if width >= WIDE and any(each.acked_lost for each in books) else ""
+    which = "  lost records by sequence" if width >= WIDE and any(each.acked_lost for each in stats) else ""
     rows.append(Row(((f"{'producer, partition'.ljust(_NAME)}{heads}{which}", "quiet"),)))
-    rows += [_book(each, width) for each in books[:MOST]]
-    return rows + _more(len(books) - MOST, "line")
+    rows += [_book(each, width) for each in stats[:MOST]]
+    return rows + _more(len(stats) - MOST, "line")
 
 
 def _book(book: ClientPartitionStats, width: int) -> Row:
@@ -244,8 +244,8 @@ def _heading(text: str) -> list[Row]:
     return [_BLANK, Row(((text, "calm"),))]
 
 
-def _more(rest: int, what: str) -> list[Row]:
-    return [_quiet(f"and {counted(rest, f'more {what}')}")] if rest > 0 else []
+def _more(count: int, what: str) -> list[Row]:
+    return [_quiet(f"and {counted(count, f'more {what}')}")] if count > 0 else []
 
 
 def _quiet(text: str) -> Row:

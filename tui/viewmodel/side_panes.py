@@ -52,11 +52,11 @@ def clients(view: ClusterView, rates: dict[str, float], stats: ClientStats) -> t
 
 
 def faults(
-    view: ClusterView, most: int = 1000, queued: Sequence[Action] = (), key: str = "f"
+    view: ClusterView, limit: int = 1000, queued: Sequence[Action] = (), key: str = "f"
 ) -> tuple[Row, ...]:  # fmt: skip
     """Return queued faults, active faults with the time left, then operations with their age, newest first.
 
-    At most ``most`` lines; without any line it names the ``key`` that injects a fault.
+    At most ``limit`` lines; without any line it names the ``key`` that injects a fault.
     """
     rows = [
         Row(((f"{glyphs.PAUSED} ", "calm"), (action_text(action).partition(" ")[2], "text")), (" queued", "calm"))
@@ -84,9 +84,9 @@ def faults(
                 (f" {compact_duration(view.now_us - operation.since_us)}", "text"),
             )
         )
-    if len(rows) > most > 0:
-        hidden = len(rows) - most + 1
-        rows[most - 1 :] = [Row(((f"and {hidden} more", "quiet"),))]
+    if len(rows) > limit > 0:
+        hidden = len(rows) - limit + 1
+        rows[limit - 1 :] = [Row(((f"and {hidden} more", "quiet"),))]
     return tuple(rows) or (Row((("no active faults; press ", "quiet"), (key, "key"))),)
 
 
@@ -214,9 +214,9 @@ def _group_pieces(
     group: GroupView, states: Sequence[BrokerState], rate: float | None, book: GroupStats | None
 ) -> list[Row]:
     behind = (group.position_lag if group.lag is None else group.lag) > 1000
-    gone = {state: states.count(state) for state in ("down", "paused") if state in states}
+    missing = {state: states.count(state) for state in ("down", "paused") if state in states}
     glyph, shown = BROKER_STATUS[states[0] if len({*states}) == 1 else "up"]
-    if shown == "in_sync" and (behind or gone):
+    if shown == "in_sync" and (behind or missing):
         glyph, shown = glyphs.LAGGING, "lagging"
     pieces = (
         (f"{glyph} ", shown),
@@ -224,7 +224,7 @@ def _group_pieces(
         (f" {lag_text(group, compact_count)}", "warning" if behind else "text"),
     )
     head = Row(
-        (*pieces, *[(f" {number} {state}", "warning") for state, number in gone.items()]),
+        (*pieces, *[(f" {number} {state}", "warning") for state, number in missing.items()]),
         (f"{rate:.0f}/s" if rate is not None else "", "text"),
     )
     members = f"  {counted(group.members, 'member', zero='0')}"

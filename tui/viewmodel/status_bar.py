@@ -109,12 +109,12 @@ def build(view: ClusterView, running: RunStatus, width: int) -> StatusBar:
 
 
 def _places(fields: dict[str, tuple[str, str]], keys: dict[str, str]) -> tuple[tuple[int, int, str], ...]:
-    found, at = [], 0
+    areas, at = [], 0
     for name, (text, _role) in fields.items():
         if name in keys:
-            found.append((at, at + len(text), keys[name]))
+            areas.append((at, at + len(text), keys[name]))
         at += len(text)
-    return tuple(found)
+    return tuple(areas)
 
 
 def _size(fields: dict[str, tuple[str, str]]) -> int:
@@ -200,17 +200,18 @@ def _pill(running: RunStatus) -> tuple[str, str]:
 
 def _speed(running: RunStatus, wide: bool) -> str:
     """Return the requested speed, and the real one if the machine is the limit."""
-    asked = f" {glyphs.TIMES}{speed(running.requested_speed)}"
+    requested = f" {glyphs.TIMES}{speed(running.requested_speed)}"
     held_back = running.real_speed < running.requested_speed * 0.9 and not (
         running.paused or running.seeking or running.ended
     )
     room = 17 if wide else 10
     between = " real " if wide else glyphs.ARROW
     texts = [
-        f"{asked}{between}{glyphs.TIMES if wide else ''}{speed(float(f'{running.real_speed:.{n}g}'))}" for n in (2, 1)
+        f"{requested}{between}{glyphs.TIMES if wide else ''}{speed(float(f'{running.real_speed:.{n}g}'))}"
+        for n in (2, 1)
     ]
-    fitting = next((text for text in texts if len(text) <= room), asked)
-    return (fitting if held_back else asked).ljust(room)
+    fitting = next((text for text in texts if len(text) <= room), requested)
+    return (fitting if held_back else requested).ljust(room)
 
 
 def _number(label: str, number: int, role: str, width: int) -> tuple[str, str]:
@@ -321,7 +322,7 @@ def _controller(view: ClusterView, *, wide: bool) -> tuple[str, str]:
 
 def problems(view: ClusterView, *, wide: bool = True) -> tuple[tuple[str, str], ...]:
     """Return problems of the control plane as (text, role): split brain, stale metadata, brokers not in service."""
-    found: list[tuple[str, str]] = []
+    shown_problems: list[tuple[str, str]] = []
     split = [
         f"{each.name} has two leaders ({', '.join(f'b{broker}' for broker in each.leaders)})" if wide else each.name
         for each in view.partitions
@@ -329,22 +330,22 @@ def problems(view: ClusterView, *, wide: bool = True) -> tuple[tuple[str, str], 
     ]
     if split:
         more = f" +{len(split) - 1}{' more' if wide else ''}" if len(split) > 1 else ""
-        found.append((f"{'split brain: ' if wide else 'two leaders '}{split[0]}{more}", "bar_alarm"))
+        shown_problems.append((f"{'split brain: ' if wide else 'two leaders '}{split[0]}{more}", "bar_alarm"))
     stale = [
         f"b{each.id} ({counted(each.stale, 'partition')})" if wide else f"b{each.id}{glyphs.STALE}{each.stale}"
         for each in view.brokers
         if each.stale
     ]
     if stale:
-        found.append((f"{'stale metadata: ' if wide else 'stale '}{few_names(stale)}", "bar_warning"))
+        shown_problems.append((f"{'stale metadata: ' if wide else 'stale '}{few_names(stale)}", "bar_warning"))
     for word, those in (
         ("fenced", [each for each in view.brokers if each.fenced]),
         ("shutting down" if wide else "stopping", [each for each in view.brokers if each.shutting_down]),
         ("starting", [each for each in view.brokers if each.state == "starting"]),
     ):
         if those:
-            found.append((f"{word} {_ids(those)}", "bar_warning"))
-    return tuple(found)
+            shown_problems.append((f"{word} {_ids(those)}", "bar_warning"))
+    return tuple(shown_problems)
 
 
 def _ids(brokers: Sequence[BrokerView]) -> str:
@@ -353,14 +354,14 @@ def _ids(brokers: Sequence[BrokerView]) -> str:
 
 def rows(view: ClusterView) -> tuple[Row, ...]:
     """Return a row for each node: name, role, epoch, log end and committed offset."""
-    found: list[Row] = []
+    node_rows: list[Row] = []
     for node in view.controllers:
         glyph, role = glyph_of(node)
         pieces = [(f"{glyph} ", role), (node.name, "text"), (f" {_state(node)}", "quiet")]
         if node.epoch >= 0:
             pieces.append((f" epoch {node.epoch}", "quiet"))
-        found.append(Row(tuple(pieces), (_log(node), "quiet"), about=node.name))
-    return tuple(found) or (Row((("no controllers (manual steps)", "quiet"),)),)
+        node_rows.append(Row(tuple(pieces), (_log(node), "quiet"), about=node.name))
+    return tuple(node_rows) or (Row((("no controllers (manual steps)", "quiet"),)),)
 
 
 def _log(node: ControllerView) -> str:
@@ -411,33 +412,33 @@ def fitted(hints: tuple[str, ...], room: int) -> tuple[str, ...]:
 
 def places(hints: tuple[str, ...]) -> tuple[HintArea, ...]:
     """Return the clickable cells: each key name, and the words after it, which press the first key of their hint."""
-    found: list[HintArea] = []
+    areas: list[HintArea] = []
     at = 0
     for hint in hints:
         keys = _keys(hint, at)
-        found += keys
+        areas += keys
         if keys and keys[-1].end < at + len(hint):
-            found.append(HintArea(keys[-1].end, at + len(hint), keys[0].key))
+            areas.append(HintArea(keys[-1].end, at + len(hint), keys[0].key))
         at += len(hint) + len(BETWEEN)
-    return tuple(found)
+    return tuple(areas)
 
 
 def _keys(hint: str, at: int) -> list[HintArea]:
     """Return the keys at the start of a hint."""
-    found: list[HintArea] = []
+    areas: list[HintArea] = []
     for word in hint.split(" "):
         bare = word.rstrip(":")
         if bare in NAMES:
-            found.append(HintArea(at, at + len(bare), NAMES[bare]))
+            areas.append(HintArea(at, at + len(bare), NAMES[bare]))
         elif len(bare) == CTRL and bare[0] == "^":
-            found.append(HintArea(at, at + len(bare), f"ctrl+{bare[1]}"))
+            areas.append(HintArea(at, at + len(bare), f"ctrl+{bare[1]}"))
         elif bare and (len(bare) == 1 or all(char in NAMES for char in bare)):
             names = [NAMES.get(char, char) for char in bare]
-            found += [HintArea(at + number, at + number + 1, name) for number, name in enumerate(names)]
+            areas += [HintArea(at + number, at + number + 1, name) for number, name in enumerate(names)]
         elif bare != "or":
             break
         at += len(word) + 1
-    return found
+    return areas
 
 
 def terminal_title(view: ClusterView, *, running: bool) -> str:

@@ -117,8 +117,8 @@ class LineGrid(Widget, Generic[R]):
         """Show ``rows`` from the top; only lines that differ from before are painted again."""
         old, strips = self._rows, self._strips
         dirty = [at for at, row in enumerate(rows) if at >= len(old) or old[at] != row]
-        gone = range(len(rows), len(old))
-        if not dirty and not gone:
+        removed = range(len(rows), len(old))
+        if not dirty and not removed:
             return
         self._rows = list(rows)
         del strips[len(rows) :]
@@ -126,7 +126,7 @@ class LineGrid(Widget, Generic[R]):
         for at in dirty:
             strips[at] = None
         self.dirtied += len(dirty)
-        changed = [at for at in (*dirty, *gone) if at < self.size.height]
+        changed = [at for at in (*dirty, *removed) if at < self.size.height]
         if len(changed) * 2 > self.size.height:
             self.refresh()
         elif changed:

@@ -148,13 +148,13 @@ class Matrix(
         shown = view
         if len(self._fitting) < len(view.partitions):
             shown = replace(view, partitions=tuple(view.partitions[number] for number in self._fitting))
-        place = (self._fitting.index(self.cursor[0]) if self._fitting else 0, self.cursor[1])
+        position = (self._fitting.index(self.cursor[0]) if self._fitting else 0, self.cursor[1])
         if self.overview:
-            self._present_glance(shown, place[0], len(view.partitions))
+            self._present_glance(shown, position[0], len(view.partitions))
             return
         width, height = self.size
         built = partition_matrix.build_matrix(
-            shown, width=width, height=height - self.heat, cursor=place, before=self._first, heat=self.heat
+            shown, width=width, height=height - self.heat, cursor=position, before=self._first, heat=self.heat
         )
         self._first = (built.first, built.head.columns.first)
         self._set_position(built.position, len(view.partitions))
@@ -166,9 +166,9 @@ class Matrix(
         filtered = partition_matrix.filter_text(self.words, len(self._fitting), total)
         self.position = f" {glyphs.NOTHING} ".join(each for each in (filtered, position) if each)
 
-    def _present_glance(self, view: ClusterView, place: int, total: int) -> None:
+    def _present_glance(self, view: ClusterView, row: int, total: int) -> None:
         width, height = self.size
-        built = partition_matrix.build_overview(view.partitions, place, width, height, self._first_line)
+        built = partition_matrix.build_overview(view.partitions, row, width, height, self._first_line)
         self._first_line = built.first
         self._set_position("", total)
         parts = partition_matrix.columns(view, width, self.cursor[1])
@@ -196,19 +196,19 @@ class Matrix(
 
     def places(self) -> list[LabelPosition]:
         """Return the visible partitions and brokers as jump targets."""
-        found, left, top = [], self.region.x, self.region.y
+        labels, left, top = [], self.region.x, self.region.y
         for number, row in enumerate(self.rows):
             if isinstance(row, partition_matrix.MatrixRow):
                 partition = self._fitting[self._first[0] + number - 1]
-                found.append(LabelPosition(left, top + number, "row", str(partition)))
+                labels.append(LabelPosition(left, top + number, "row", str(partition)))
             elif isinstance(row, partition_matrix.MatrixHeading):
                 parts = row.columns
                 start = left + lead(parts)
-                found += [
+                labels += [
                     LabelPosition(start + at * parts.broker, top, "column", str(parts.first + at))
                     for at in range(parts.shown)
                 ]
-        return found
+        return labels
 
     def keep_within(self, view: ClusterView) -> None:
         """Move the cursor into the current partitions and brokers, without presenting the matrix."""
@@ -230,7 +230,7 @@ class Matrix(
         """Move the cursor over partitions, wrapping around."""
         self._go((partition_matrix.stepped(self._fitting, self.cursor[0], partitions, around=True), self.cursor[1]))
 
-    def place(self, partition: int, broker: int) -> None:
+    def move_to(self, partition: int, broker: int) -> None:
         """Set the cursor."""
         self._go((partition, broker))
 

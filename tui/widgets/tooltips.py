@@ -38,7 +38,7 @@ def replica_tip(
     if held is None:
         return f"b{broker.id} has no replica of {partition.name}; replicas are on {_brokers(partition.assignment)}"
     leader = f" (leader {partition.hw})" if partition.leader >= 0 and held.broker != partition.leader else ""
-    words = [f"LEO {held.leo}", f"HW {held.hw}{leader}", f"epoch {_epoch(held)}", *_standing(held, partition)]
+    words = [f"LEO {held.leo}", f"HW {held.hw}{leader}", f"epoch {_epoch(held)}", *_replica_state(held, partition)]
     lines = [f"b{broker.id} {partition.name}: {', '.join(words)}"]
     if broker.state == "down":
         lines.append("broker is down; the numbers are those on its disk")
@@ -57,7 +57,7 @@ def _epoch(held: ReplicaView) -> str:
     return str(held.epochs[-1][0]) if held.epochs else "none yet"
 
 
-def _standing(held: ReplicaView, partition: PartitionView) -> list[str]:
+def _replica_state(held: ReplicaView, partition: PartitionView) -> list[str]:
     """Return role, ISR membership and distance to the leader of a replica."""
     words = [
         "leader" if held.broker == partition.leader else "in ISR" if held.broker in partition.isr else "out of ISR"

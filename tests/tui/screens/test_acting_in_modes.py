@@ -166,7 +166,7 @@ async def test_a_click_selects_a_client_and_the_right_button_opens_the_sheet():
         table = driver.app.screen._table
         second = driver.app.screen._built().places[1]
         await driver.pilot.click(table, offset=(10, second.first))
-        assert driver.app.screen.place.name == second.name
+        assert driver.app.screen.position.name == second.name
         await driver.pilot.click(table, offset=(10, 1), button=3)
         await driver.settle()
         assert driver.sheet() == ("faults", "checkout")

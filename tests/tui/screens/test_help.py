@@ -16,7 +16,7 @@ from tui.terminal import glyphs
 from tui.terminal.theme import ROLES
 from tui.viewmodel import finding_page, partition_matrix, playbook_pages, status_bar
 from tui.viewmodel import help as help_text
-from tui.viewmodel.help import CLUSTER, GLOSSARY, MODES, OPERATIONS, SHEET, found, lines, term
+from tui.viewmodel.help import CLUSTER, GLOSSARY, MODES, OPERATIONS, SHEET, lines, search_terms, term
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 HERE = (CLUSTER, SHEET, OPERATIONS, *MODES.values())
@@ -105,12 +105,12 @@ def test_there_are_words_enough_in_order_each_once_and_none_explains_itself_by_n
     ("typed", "first"), [("is", "ISR"), ("Unclean", "unclean election"), ("last stable", "LSO"), ("kip-966", "ELR")]
 )
 def test_a_word_is_found_by_its_beginning_or_by_what_it_means(typed, first):
-    assert found(typed)[0].word == first
+    assert search_terms(typed)[0].word == first
 
 
 def test_nothing_typed_is_everything_and_nonsense_is_nothing():
-    assert found("") == found("  ") == GLOSSARY
-    assert found("zzz") == ()
+    assert search_terms("") == search_terms("  ") == GLOSSARY
+    assert search_terms("zzz") == ()
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ async def at(driver, seconds, *keys):
 
 def said(driver):
     """The line above the bar, which is painted as far as it fits."""
-    text = "".join(piece for row in driver.app.screen._said.rows for piece, _role in row.pieces)
+    text = "".join(piece for row in driver.app.screen._message_rows.rows for piece, _role in row.pieces)
     assert text[:60] in driver.text()
     return text
 

@@ -263,7 +263,7 @@ async def test_under_the_microscope_a_truncation_eats_cells():
         while not any(each.missing for each in driver.session_controller.view.partitions):
             await driver.seconds(1)
         lost = next(at for at, each in enumerate(driver.session_controller.view.partitions) if each.missing)
-        driver.main.matrix.place(lost, 0)
+        driver.main.matrix.move_to(lost, 0)
         await driver.press("2")
         await driver.frames(1)
         name = driver.session_controller.view.partitions[lost].name

@@ -290,7 +290,7 @@ def test_panes_fill_the_terminal(size, replicas):
     body = size[1] - 3
     assert shares.lanes + 7 <= body or shares.lanes == 6
     assert 3 <= shares.epochs <= body - shares.lanes - 3
-    assert (shares.beside == 0) == (size[0] < 72)
+    assert (shares.side_columns == 0) == (size[0] < 72)
 
 
 # -- epochs ---------------------------------------------------------------------------------------------------------

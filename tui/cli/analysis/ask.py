@@ -122,18 +122,18 @@ def _ask(request: AskRequest) -> int:
 
 
 def _answer(request: AskRequest, name: str, result: SafetyCheckResult) -> None:
-    path, wrong = _witness(request, result)
+    path, error = _witness(request, result)
     if request.json:
         print_document(to_text(to_json(result, name, str(path or ""))))
     else:
         console = stdout_console()
-        first, *rest = lines(result)
+        first, *other_lines = lines(result)
         print_line(console, title(result, name))
         print_line(console, first, _STYLES.get(result.answer.verdict, "bold red") if console.is_terminal else "")
-        for line in rest:
+        for line in other_lines:
             print_line(console, line)
-    if wrong:
-        print_line(stderr_console(), f"no witness: {wrong}", "yellow")
+    if error:
+        print_line(stderr_console(), f"no witness: {error}", "yellow")
     elif path is not None:
         print_line(
             stderr_console(), f"witness  {path}: run it to reproduce the worst seed: {witness_text(result.answer)}"
@@ -158,14 +158,14 @@ def _witness(request: AskRequest, result: SafetyCheckResult) -> tuple[Path | Non
 
 
 def _start_point(
-    found: RecordedSession | tuple[Playbook, int], at: TimePoint, on_progress: Callable[[str], None]
+    source: RecordedSession | tuple[Playbook, int], at: TimePoint, on_progress: Callable[[str], None]
 ) -> tuple[str, StartPoint]:
     """Return the display name of the session, and the point at which it is forked."""
-    if isinstance(found, RecordedSession):
-        for note in found.notes:
+    if isinstance(source, RecordedSession):
+        for note in source.notes:
             print_line(stderr_console(), f"note: {note}", "yellow")
-        return str(found.path), of_session(found, at, on_progress)
-    playbook, seed = found
+        return str(source.path), of_session(source, at, on_progress)
+    playbook, seed = source
     return f"{playbook.name}, seed {seed}", of_playbook(playbook, seed, at, on_progress)
 
 

@@ -31,48 +31,48 @@ def run_diff(left: str, right: str, *, json: bool, everything: bool) -> int:
         paths = [find_session(text, sessions_root()) for text in (left, right)]
         with ProgressLine(stderr_console()) as progress_line:
 
-            def told(done: int, total: int) -> None:
+            def on_progress(done: int, total: int) -> None:
                 progress_line.update(lambda: f"comparing: {done * 100 // max(1, total)}% of the events")
 
-            found = compare(paths[0], paths[1], told)
+            difference = compare(paths[0], paths[1], on_progress)
     except SessionError as error:
         print_error(str(error))
         return BAD_INPUT
     if json:
-        print_document(to_text(found.to_json()))
+        print_document(to_text(difference.to_json()))
     else:
-        print_comparison(stdout_console(), found, everything=everything)
-    return OK if found.same else FAILED
+        print_comparison(stdout_console(), difference, everything=everything)
+    return OK if difference.same else FAILED
 
 
-def print_comparison(console: Console, found: SessionDiff, *, everything: bool) -> None:
+def print_comparison(console: Console, difference: SessionDiff, *, everything: bool) -> None:
     """Print the comparison; only differences unless ``everything``."""
-    print_line(console, f"left   {found.left.start.session_id}", "bold")
-    print_line(console, f"right  {found.right.start.session_id}", "bold")
-    for note in found.notes:
+    print_line(console, f"left   {difference.left.start.session_id}", "bold")
+    print_line(console, f"right  {difference.right.start.session_id}", "bold")
+    for note in difference.notes:
         _wrapped(console, "note: ", note, "yellow")
-    _section(console, found.identity, everything=everything)
-    _print_text(console, found.playbook, everything=everything)
-    _print_partings(console, found)
-    for section in found.sections:
+    _section(console, difference.identity, everything=everything)
+    _print_text(console, difference.playbook, everything=everything)
+    _print_partings(console, difference)
+    for section in difference.sections:
         _section(console, section, everything=everything)
     print_line(console, "")
-    _print_end(console, found)
+    _print_end(console, difference)
 
 
-def _print_end(console: Console, found: SessionDiff) -> None:
+def _print_end(console: Console, difference: SessionDiff) -> None:
     # An expectation that only one side has is shown above, but is no difference in the results.
     differing = [
         section.name
-        for section in found.sections
+        for section in difference.sections
         if any(row.both or section.name != "expectations" for row in section.differing)
     ]
-    if not found.same:
-        events = ["events"] if found.walk.cluster is not None else []
+    if not difference.same:
+        events = ["events"] if difference.walk.cluster is not None else []
         print_line(console, f"they differ in {', '.join([*events, *differing])}", "bold red")
         return
-    same = f"the same: {counted(found.walk.same, 'event')} of the cluster"
-    if found.walk.playbook_events is not None or found.playbook:
+    same = f"the same: {counted(difference.walk.same, 'event')} of the cluster"
+    if difference.walk.playbook_events is not None or difference.playbook:
         same += "; only the playbook's text and events differ"
     print_line(console, same, "bold green")
 
@@ -90,27 +90,27 @@ def _print_text(console: Console, lines: Sequence[str], *, everything: bool) -> 
         print_line(console, f"  and {counted(len(lines) - len(shown), 'more line')}; --all shows them", "dim")
 
 
-def _print_partings(console: Console, found: SessionDiff) -> None:
-    cluster, narration = found.walk.cluster, found.walk.playbook_events
+def _print_partings(console: Console, difference: SessionDiff) -> None:
+    cluster, narration = difference.walk.cluster, difference.walk.playbook_events
     if narration is not None and (cluster is None or narration.at_us < cluster.at_us):
         _head(console, "first difference in the playbook's own events, not in the cluster")
         _print_parting(console, narration)
     if cluster is not None:
-        _head(console, f"first difference in the cluster, after {counted(found.walk.same, 'identical event')}")
+        _head(console, f"first difference in the cluster, after {counted(difference.walk.same, 'identical event')}")
         _print_parting(console, cluster)
 
 
 def _print_parting(console: Console, parting: FirstDifference) -> None:
     for before in parting.before:
-        _told(console, "", before, "dim")
+        _print_event(console, "", before, "dim")
     for name, each, style in (("left", parting.left, "red"), ("right", parting.right, "green")):
         if each is None:
             print_line(console, f"  {name:<6} no event: the session has ended", style)
         else:
-            _told(console, name, each, style)
+            _print_event(console, name, each, style)
 
 
-def _told(console: Console, name: str, event: DiffEvent, style: str) -> None:
+def _print_event(console: Console, name: str, event: DiffEvent, style: str) -> None:
     _wrapped(console, f"  {name:<6} {time_in_seconds(event.at_us):>11}  #{event.seq} ", event.text, style)
 
 

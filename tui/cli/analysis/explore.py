@@ -42,7 +42,7 @@ class ExploreRequest:
     bounds: Mapping[str, int]
     symmetry: bool
     fingerprints: bool
-    most: int
+    max_states: int
     stop_on_first: bool
     out: str
     json: bool
@@ -75,7 +75,7 @@ def _list(request: ExploreRequest) -> int:
 
 def _explore(request: ExploreRequest) -> int:
     try:
-        exploration = _asked(request)
+        exploration = _exploration_of(request)
     except (KeyError, ModelError, _BoundError) as error:
         print_error(str(error.args[0]))
         return BAD_INPUT
@@ -91,20 +91,20 @@ def _explore(request: ExploreRequest) -> int:
             progress_line.update(lambda: f"{seen.distinct} states, depth {seen.depth}, {seen.frontier} in the queue")
             return True
 
-        explored = search.run(max_states=request.most, stop_on_first=request.stop_on_first, progress=progress)
+        explored = search.run(max_states=request.max_states, stop_on_first=request.stop_on_first, progress=progress)
     seconds = time.process_time() - started
     try:
-        found = [
+        playbooks = [
             _written(exploration, moves, name, each, Path(request.out)) for name, each in explored.violated.items()
         ]
     except OSError as error:
         print_error(f"--out: cannot write a playbook to {request.out}: {error.strerror or error}")
         return FAILED
     if request.json:
-        print_document(to_text(_document(exploration, request, explored, seconds, found)))
+        print_document(to_text(_document(exploration, request, explored, seconds, playbooks)))
     else:
-        _print(request, explored, seconds, found)
-    if found:
+        _print(request, explored, seconds, playbooks)
+    if playbooks:
         return FAILED
     return OK if explored.is_complete else INCONCLUSIVE
 
@@ -113,7 +113,7 @@ class _BoundError(Exception):
     """A bound is out of range, or the Kafka version is not valid for this exploration."""
 
 
-def _asked(request: ExploreRequest) -> Exploration:
+def _exploration_of(request: ExploreRequest) -> Exploration:
     exploration = find(request.source)
     for name, value in request.bounds.items():
         low, high = LIMITS[name]
@@ -163,7 +163,7 @@ def _document(
     request: ExploreRequest,
     explored: SearchResult,
     seconds: float,
-    found: list[CounterexamplePlaybook],
+    playbooks: list[CounterexamplePlaybook],
 ) -> dict[str, Any]:
     bounds = exploration.bounds
     return {
@@ -186,13 +186,13 @@ def _document(
                 "playbook": str(each.path),
                 "reproduced": each.reproduced,
             }
-            for each in found
+            for each in playbooks
         ],
     }
 
 
 def _print(
-    request: ExploreRequest, explored: SearchResult, seconds: float, found: list[CounterexamplePlaybook]
+    request: ExploreRequest, explored: SearchResult, seconds: float, playbooks: list[CounterexamplePlaybook]
 ) -> None:
     console = stdout_console()
     rate = round(explored.distinct / max(seconds, 1e-6))
@@ -206,7 +206,7 @@ def _print(
         print_line(console, f"collisions probability of a fingerprint collision: at most {_collisions(explored):.2g}")
     if not explored.is_complete:
         print_line(console, f"ended      early, with {explored.frontier} states in the queue")
-    for each in found:
+    for each in playbooks:
         print_line(console, f"violated   {each.name} in {each.broken.states} states: {MEANINGS[each.name]}", "bold")
         for number, step in enumerate(each.broken.steps, 1):
             print_line(console, f"  {number:>3}  {step_words(step)}")
@@ -215,7 +215,7 @@ def _print(
             print_line(
                 console, "           its playbook does not reproduce it: the exploration leaves message contents open"
             )
-    if not found:
+    if not playbooks:
         print_line(console, "no violation" if explored.is_complete else "no violation so far")
 
 

@@ -263,7 +263,7 @@ def _list(request: StormRequest) -> int:
     return OK
 
 
-def _there(source: str) -> str:
+def _playbook_path(source: str) -> str:
     """Return the playbook's path for a file or name.
 
     Raises:
@@ -284,7 +284,7 @@ def _storm(request: StormRequest) -> int:
         raise _StormError(refused)
     if request.resume is not None and not (request.resume / "campaign.json").is_file():
         raise _StormError(f"--resume: found {request.resume}, expected the directory of a campaign")
-    chosen = choose(_there(request.source), request.seed, settings_of(request.settings))
+    chosen = choose(_playbook_path(request.source), request.seed, settings_of(request.settings))
     if chosen.playbook.spec.manual:
         raise _StormError(f"{chosen.playbook.path}: found 'stepping: manual', expected a playbook in virtual time")
     plan = plan_of(chosen.playbook, chosen.seed, keep_steps=request.keep_steps, vary=not request.no_vary)

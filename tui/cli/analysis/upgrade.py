@@ -76,7 +76,7 @@ def _run(request: UpgradeRequest) -> int:
     try:
         chosen = [each for text in request.playbooks for each in _playbooks_of(text)] + _bundled(request)
         with ProgressLine(stderr_console()) as progress_line:
-            found = assess(
+            assessment = assess(
                 chosen,
                 request.before,
                 request.after,
@@ -87,15 +87,15 @@ def _run(request: UpgradeRequest) -> int:
         print_error(str(error))
         return BAD_INPUT
     if request.json:
-        print_document(to_text(assessment_json(found)))
+        print_document(to_text(assessment_json(assessment)))
     elif request.markdown:
-        print_document(assessment_markdown(found))
+        print_document(assessment_markdown(assessment))
     else:
-        _print(stdout_console(), found)
-    if found.is_stopped:
+        _print(stdout_console(), assessment)
+    if assessment.is_stopped:
         print_error("stopped; the result is incomplete")
         return INTERRUPTED
-    return FAILED if any(_broken(each) for each in found.playbooks) else OK
+    return FAILED if any(_broken(each) for each in assessment.playbooks) else OK
 
 
 def _playbooks_of(text: str) -> list[Playbook]:
@@ -111,8 +111,8 @@ def _bundled(request: UpgradeRequest) -> list[Playbook]:
     return [each for each in found if suitable(each, request.before, request.after)]
 
 
-def _broken(found: PlaybookDifference) -> bool:
-    return found.before["verdict"] == "pass" != found.after["verdict"]
+def _broken(difference: PlaybookDifference) -> bool:
+    return difference.before["verdict"] == "pass" != difference.after["verdict"]
 
 
 def _progress_text(progress: UpgradeProgress) -> str:
@@ -122,8 +122,8 @@ def _progress_text(progress: UpgradeProgress) -> str:
     return f"searching what makes the difference: {done}, {counted(progress.tries, 'run')}"
 
 
-def _print(console: Console, found: UpgradeAssessment) -> None:
-    changes = found.changes
+def _print(console: Console, assessment: UpgradeAssessment) -> None:
+    changes = assessment.changes
     aside = direction_text(changes.before, changes.after)
     if aside:
         print_line(console, aside)
@@ -131,23 +131,23 @@ def _print(console: Console, found: UpgradeAssessment) -> None:
     rules = len(changes.new_rules) + len(changes.dropped_rules)
     more = f"floodmark profiles --diff {changes.before} {changes.after}"
     print_line(console, f"also {counted(rules, 'rule')} and {counted(len(changes.defaults), 'default')}, see: {more}")
-    if not found.wanted:
+    if not assessment.wanted:
         print_line(console, "to compare outcomes of playbooks: floodmark upgrade FROM TO PLAYBOOK..., or --library")
         return
     print_line(console, "")
-    for each in found.playbooks:
+    for each in assessment.playbooks:
         if each.differs and not is_chance(each):
             print_line(console, each.playbook, "bold red" if _broken(each) else "bold")
             table(console, ("outcome", changes.before, changes.after, "because of"), outcome_rows(each))
             for note in notes(each):
                 print_line(console, note)
             print_line(console, "")
-    rows = change_rows(found)
+    rows = change_rows(assessment)
     if rows:
         table(console, ("change", "meaning", "playbooks"), rows)
-        for text in used_explanations(found):
+        for text in used_explanations(assessment):
             print_line(console, text)
         print_line(console, "")
-    if chance_text(found):
-        print_line(console, chance_text(found))
-    print_line(console, summary(found))
+    if chance_text(assessment):
+        print_line(console, chance_text(assessment))
+    print_line(console, summary(assessment))

@@ -78,7 +78,7 @@ def _tell(definition: "InvariantDefinition") -> None:
 def _entry(definition: "InvariantDefinition") -> dict[str, Any]:
     from playbooks.reference_text import PROFILES, guaranteed_versions_text, known_violation_reasons  # noqa: PLC0415
 
-    known = {each.name: known_violation_reasons(definition, each) for each in PROFILES}
+    reasons = {each.name: known_violation_reasons(definition, each) for each in PROFILES}
     return {
         "invariant": definition.name,
         "title": definition.title,
@@ -86,7 +86,7 @@ def _entry(definition: "InvariantDefinition") -> dict[str, Any]:
         "guaranteed_by": guaranteed_versions_text(definition),
         "exceptions": definition.exceptions,
         "source": definition.source,
-        "known": {profile: texts for profile, texts in known.items() if texts},
+        "known": {profile: texts for profile, texts in reasons.items() if texts},
     }
 
 
@@ -278,20 +278,27 @@ def settings() -> int:
     from tui.settings.schema import OPTIONS, written  # noqa: PLC0415
     from tui.settings.settings_file import read_settings  # noqa: PLC0415
 
-    found = read_settings()
+    settings_file = read_settings()
     console = stdout_console()
-    print_line(console, f"{found.path}{'' if found.exists else '  (no such file: all settings have their defaults)'}")
+    print_line(
+        console,
+        f"{settings_file.path}{'' if settings_file.exists else '  (no such file: all settings have their defaults)'}",
+    )
     rows = [
-        (f"screen.{each.name}", written(found.settings.value(each.name)), _from(each.name in found.given))
+        (
+            f"screen.{each.name}",
+            written(settings_file.settings.value(each.name)),
+            _from(each.name in settings_file.given),
+        )
         for each in OPTIONS
     ]
-    rows += [(f"keys.{name}", shown(",".join(keys)), _from(True)) for name, keys in found.settings.keys.items()]
+    rows += [(f"keys.{name}", shown(",".join(keys)), _from(True)) for name, keys in settings_file.settings.keys.items()]
     table(console, ("setting", "value", "from"), rows)
-    for note in found.notes:
+    for note in settings_file.notes:
         print_line(console, f"note: {note}")
-    for problem in found.problems:
+    for problem in settings_file.problems:
         print_error(problem)
-    return BAD_INPUT if found.problems else OK
+    return BAD_INPUT if settings_file.problems else OK
 
 
 def _from(given: bool) -> str:

@@ -160,30 +160,30 @@ def _list(chosen: Sequence[Playbook]) -> None:
         return
     column = max(len(each.name) for each in chosen) + 2 * GAP
     for theme, doc in THEMES.items():
-        found = [each for each in chosen if theme_of(each.tags) == theme]
-        if not found:
+        entries = [each for each in chosen if theme_of(each.tags) == theme]
+        if not entries:
             continue
         print_line(console, f"{heading(theme)} (--tag {theme})", "bold")
         for line in _wrapped(doc, _width(console)):
             print_line(console, line)
         print_line(console, "")
-        for each in found:
-            _beside(console, f"{'':{GAP}}{each.name}", each.title, column)
+        for each in entries:
+            _print_labelled(console, f"{'':{GAP}}{each.name}", each.title, column)
         print_line(console, "")
 
 
 def _list_fragments() -> None:
     """Print the bundled fragments, with their variables."""
     console = stdout_console()
-    found = [bundled(name) for name in fragment_names()]
-    if not found:
+    fragments = [bundled(name) for name in fragment_names()]
+    if not fragments:
         return
     column = max(len(each) for each in fragment_names()) + 2 * GAP
     print_line(console, "Fragments to include in a playbook", "bold")
     print_line(console, "")
-    for name, each in zip(fragment_names(), found, strict=True):
-        _beside(console, f"{'':{GAP}}{name}", each.title, column)
-        _beside(console, "", f"variables: {variables_text(each) or 'none'}", column)
+    for name, each in zip(fragment_names(), fragments, strict=True):
+        _print_labelled(console, f"{'':{GAP}}{name}", each.title, column)
+        _print_labelled(console, "", f"variables: {variables_text(each) or 'none'}", column)
     print_line(console, "")
 
 
@@ -208,34 +208,34 @@ def _tell(playbook: Playbook) -> None:
         ("file", playbook.path),
     ]
     for label, text in rows:
-        _beside(console, label, text, LABEL)
+        _print_labelled(console, label, text, LABEL)
     print_line(console, "")
     under = f", under Kafka {playbook.spec.kafka}" if len(playbook.profiles) > 1 else ""
     print_line(console, f"steps{under}", "bold")
     if not playbook.steps:
         print_line(console, f"{'':{GAP}}none, only load")
     for when, what in timeline(playbook):
-        _beside(console, f"{'':{GAP}}{when}", what, GAP + (5 if playbook.spec.manual else WHEN))
+        _print_labelled(console, f"{'':{GAP}}{when}", what, GAP + (5 if playbook.spec.manual else WHEN))
     print_line(console, "")
     if playbook.grid is not None:
         print_line(
             console, f"grid of {counted(playbook.grid.size, 'cell')} (--no-vary: one run with the defaults)", "bold"
         )
         for line in playbook.grid.lines():
-            _beside(console, f"{'':{GAP}}-", line, 2 * GAP)
+            _print_labelled(console, f"{'':{GAP}}-", line, 2 * GAP)
         print_line(console, "")
         under = " with the defaults; --yaml shows those of single cells"
     print_line(console, f"expectations{under}", "bold")
     for each in playbook.expectations:
         text = each.text if each.kind != "end" else f"at the end: {each.text}"
-        _beside(console, f"{'':{GAP}}-", text, 2 * GAP)
+        _print_labelled(console, f"{'':{GAP}}-", text, 2 * GAP)
     print_line(console, "")
     print_line(console, "run it", "bold")
     for command in _commands(playbook):
         print_line(console, f"{'':{GAP}}{command}")
 
 
-def _beside(console: Console, label: str, text: str, column: int) -> None:
+def _print_labelled(console: Console, label: str, text: str, column: int) -> None:
     """Print a text beside its label, wrapped at ``column``; a label that is too long gets its own line above."""
     lines = _wrapped(text, max(_width(console) - column, NARROWEST))
     if len(label) >= column:
@@ -309,7 +309,7 @@ class _LibraryCheck:
     sound: int = 0
     fragments: int = 0
     problems: list[Problem] = field(default_factory=list)
-    wrong: int = 0
+    invalid: int = 0
     """Number of files with errors."""
 
     def words(self) -> str:
@@ -317,9 +317,9 @@ class _LibraryCheck:
         parts = [f"{self.sound} valid"]
         if self.fragments:
             parts.append(f"{counted(self.fragments, 'valid fragment')}")
-        if self.wrong:
-            parts.append(f"{counted(len(self.problems), 'error')} in {counted(self.wrong, 'file')}")
-        return f"checked {counted(self.sound + self.fragments + self.wrong, 'file')}: {', '.join(parts)}"
+        if self.invalid:
+            parts.append(f"{counted(len(self.problems), 'error')} in {counted(self.invalid, 'file')}")
+        return f"checked {counted(self.sound + self.fragments + self.invalid, 'file')}: {', '.join(parts)}"
 
 
 def check(paths: Sequence[str], *, json: bool = False) -> int:
@@ -327,22 +327,22 @@ def check(paths: Sequence[str], *, json: bool = False) -> int:
 
     With ``json`` the errors are a list on stdout, which may be empty, and nothing else is printed.
     """
-    found = _LibraryCheck()
+    library_check = _LibraryCheck()
     console = stderr_console()
     files = [each for path in paths for each in _files(path)]
     with ProgressLine(console) as progress_line:
         for each in dict.fromkeys(files):
             if not json:
-                progress_line.update(found.words)
-            outcome = _check(each, found)
+                progress_line.update(library_check.words)
+            outcome = _check(each, library_check)
             if not json:
                 progress_line.hide()
                 print_problems(outcome) if isinstance(outcome, PlaybookError) else print_line(console, outcome)
     if json:
-        print_document(to_text([_problem_entry(problem) for problem in found.problems]))
+        print_document(to_text([_problem_entry(problem) for problem in library_check.problems]))
     elif len(files) > 1:
-        print_line(console, found.words())
-    return BAD_INPUT if found.problems else OK
+        print_line(console, library_check.words())
+    return BAD_INPUT if library_check.problems else OK
 
 
 def _files(path: str) -> Iterator[str | PlaybookError]:
@@ -359,7 +359,7 @@ def _files(path: str) -> Iterator[str | PlaybookError]:
         yield PlaybookError([Problem(path, 1, 1, "", message)])
 
 
-def _check(file: str | PlaybookError, found: _LibraryCheck) -> str | PlaybookError:
+def _check(file: str | PlaybookError, library_check: _LibraryCheck) -> str | PlaybookError:
     """Check a file and count it; return its result line, or its errors."""
     try:
         if isinstance(file, PlaybookError):
@@ -367,13 +367,13 @@ def _check(file: str | PlaybookError, found: _LibraryCheck) -> str | PlaybookErr
         fragment = checked(file)
         playbook = None if fragment else read(file)
     except PlaybookError as error:
-        found.wrong += 1
-        found.problems += error.problems
+        library_check.invalid += 1
+        library_check.problems += error.problems
         return error
     if playbook is None:
-        found.fragments += 1
+        library_check.fragments += 1
         return fragment
-    found.sound += 1
+    library_check.sound += 1
     return _sound(file, playbook)
 
 

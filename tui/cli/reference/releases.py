@@ -123,26 +123,26 @@ def print_changes(before: str, after: str, *, json: bool = False) -> int:
     """Print what an upgrade from one release to another changes, fixed bugs first; return the exit code."""
     if not (is_modelled(before) and is_modelled(after)):
         return BAD_INPUT
-    found = changes_between(before, after)
+    changes = changes_between(before, after)
     if json:
-        print_document(to_text(changes_json(found)))
+        print_document(to_text(changes_json(changes)))
         return OK
     console = stdout_console()
-    print_changed_issues(console, found)
-    rows = [("new", each.name, each.meaning) for each in found.new_rules]
-    rows += [("dropped", each.name, each.meaning) for each in found.dropped_rules]
-    print_line(console, f"other changes: {counted(len(rows), 'rule')}, {counted(len(found.defaults), 'default')}")
+    print_changed_issues(console, changes)
+    rows = [("new", each.name, each.meaning) for each in changes.new_rules]
+    rows += [("dropped", each.name, each.meaning) for each in changes.dropped_rules]
+    print_line(console, f"other changes: {counted(len(rows), 'rule')}, {counted(len(changes.defaults), 'default')}")
     if rows:
         table(console, ("change", "rule", "meaning"), rows)
-    if found.defaults:
-        table(console, ("configuration", "of", before, after), [_default_row(each) for each in found.defaults])
+    if changes.defaults:
+        table(console, ("configuration", "of", before, after), [_default_row(each) for each in changes.defaults])
     return OK
 
 
-def print_changed_issues(console: Console, found: ReleaseChanges) -> None:
+def print_changed_issues(console: Console, changes: ReleaseChanges) -> None:
     """Print the known issues that an upgrade fixes, brings and keeps."""
-    print_line(console, f"from Kafka {found.before} to {found.after}", "bold")
-    for text, issues in (("fixed", found.fixed), ("new", found.gained), ("in both", found.kept)):
+    print_line(console, f"from Kafka {changes.before} to {changes.after}", "bold")
+    for text, issues in (("fixed", changes.fixed), ("new", changes.gained), ("in both", changes.kept)):
         print_line(console, f"{text}: {counted(len(issues), 'known issue')}")
         if issues:
             table(console, ("issue", "effect", "title"), [(each.number, each.effect, each.title) for each in issues])

@@ -137,15 +137,14 @@ def _print_losses(console: Console, summary: dict[str, Any]) -> None:
     _print_more(console, len(diverged))
 
 
-def diverged_text(found: dict[str, Any]) -> str:
+def diverged_text(divergence: dict[str, Any]) -> str:
     """Describe a diverged range of which nothing shows that it was acknowledged."""
-    where = f"offsets {found['offset']} to {found['end_offset'] - 1} of {printable(found['partition'])}"
-    if found["same_epoch"]:
-        return f"{where} have other bytes on broker {found['broker']} than on {found['leader']} in the same epoch"
-    records = counted(found["records"], "record")
-    return (
-        f"{where}: {records} of epoch {found['epoch']} only on broker {found['broker']}; not known to be acknowledged"
-    )
+    where = f"offsets {divergence['offset']} to {divergence['end_offset'] - 1} of {printable(divergence['partition'])}"
+    broker = divergence["broker"]
+    if divergence["same_epoch"]:
+        return f"{where} have other bytes on broker {broker} than on {divergence['leader']} in the same epoch"
+    records = f"{counted(divergence['records'], 'record')} of epoch {divergence['epoch']}"
+    return f"{where}: {records} only on broker {broker}; not known to be acknowledged"
 
 
 def _print_limits(console: Console, incident: Incident, summary: dict[str, Any]) -> None:

@@ -169,14 +169,14 @@ class TimeTravel:
         Raises:
             TypedError: there is no such branch.
         """
-        found = {branch.letter.lower(): branch for branch in self.branches}
-        if letter.lower() not in found:
+        by_letter = {branch.letter.lower(): branch for branch in self.branches}
+        if letter.lower() not in by_letter:
             names = [branch.letter for branch in self.branches]
             raise TypedError(
                 f"branch: found {shown(letter) if letter else 'nothing'}; known branches: {listed(names, 'and')}"
                 f"{nearest(letter, names)}"
             )
-        self.branches.switch(found[letter.lower()])
+        self.branches.switch(by_letter[letter.lower()])
         self._changed_over()
 
     def _undo(self) -> None:
@@ -349,7 +349,7 @@ class LiveSession:
 
     def _receive(self, line: str) -> None:
         word = line.removeprefix(":").strip()
-        verb, _blank, rest = word.partition(" ")
+        verb, _blank, argument = word.partition(" ")
         own: dict[str, Callable[[], None]] = {"status": self._status, "help": self._help}
         try:
             if word in own:
@@ -357,9 +357,9 @@ class LiveSession:
             elif word in self.travel.ways:
                 self._travel(self.travel.ways[word])
             elif verb == "branch":
-                self._travel(lambda: self.travel.change_to(rest.strip()))
+                self._travel(lambda: self.travel.change_to(argument.strip()))
             else:
-                self._do(read_line(line, self._place()), line)
+                self._do(read_line(line, self._context()), line)
         except (TypedError, FaultError) as error:
             self._say(f"refused: {error}")
 
@@ -394,10 +394,10 @@ class LiveSession:
         else:
             raise TypedError(f"found {shown(line)}, which only the TUI has; allowed here are {listed(HERE, 'and')}")
 
-    def _travel(self, way: Callable[[], None], *, pause: bool = True) -> None:
+    def _travel(self, move: Callable[[], None], *, pause: bool = True) -> None:
         """Go to another time or branch, paused, and print the events there."""
         self.paused = self.paused or pause
-        way()
+        move()
         self._tell()
         self._begin()
 
@@ -420,7 +420,7 @@ class LiveSession:
         self._begin()
         self._say("here")
 
-    def _place(self) -> CommandContext:
+    def _context(self) -> CommandContext:
         session = self._session
         return place_in(session, session.cluster.view(), ahead_us=FARTHEST_US)
 

@@ -165,18 +165,18 @@ def run_peek(text: str, partition: str, offset: int, *, at: str | None, records:
         at_us = -1 if at is None else duration_us(at)
         session = rerun_session(read_session(find_session(text, sessions_root())), at_us)
         _check_partition(session, partition)
-        found = [
+        peeked = [
             each for at in range(offset, offset + records) for each in inspect_record(session.cluster, partition, at)
         ]
         if json:
-            print_document(to_text([each.to_json() for each in found]))
+            print_document(to_text([each.to_json() for each in peeked]))
         else:
-            for each in found:
+            for each in peeked:
                 _print_peeked(each)
-        if not found:
+        if not peeked:
             end = _log_end(session.cluster.cluster_state.epoch_branches[partition])
             print_error(f"no record was ever written at offset {offset} of {partition}; its log end offset is {end}")
-        return OK if found else FAILED
+        return OK if peeked else FAILED
 
     return exit_code_of(work, at)
 

@@ -208,7 +208,7 @@ class GatewaySession:
             if line in own:
                 own[line]()
                 return
-            typed = read_line("heal all" if line == "heal" else line, self._place())
+            typed = read_line("heal all" if line == "heal" else line, self._context())
             if isinstance(typed, ActionCommand):
                 for action in typed.actions:
                     self._say(f"done: {self._gateway.act(action)}")
@@ -219,7 +219,7 @@ class GatewaySession:
         except (TypedError, FaultError) as error:
             self._say(f"refused: {error}")
 
-    def _place(self) -> CommandContext:
+    def _context(self) -> CommandContext:
         view = self._session.cluster.view()
         facts = facts_now(facts_in(self._session.cluster), view)
         return CommandContext(facts, tuple(each.name for each in view.clients), self._is_down)

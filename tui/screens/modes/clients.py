@@ -135,18 +135,18 @@ class ClientsScreen(ModeScreen, Filtering):
     # -- acting on the selected client ------------------------------------------------------------------------------
 
     @property
-    def place(self) -> ClientPosition | None:
+    def position(self) -> ClientPosition | None:
         """Position of the selected client, None without any."""
         return self._built().chosen(self._client)
 
     def _processes(self) -> list[int]:
         """Return the processes of the selected client, or of all members of a group."""
-        place, view = self.place, self.session_controller.view
-        if place is None:
+        position, view = self.position, self.session_controller.view
+        if position is None:
             return []
-        names = [place.name.removesuffix(SUFFIX)]
-        if place.group:
-            names = [name for each in view.groups if each.name == place.name for name, _owned in each.assignment]
+        names = [position.name.removesuffix(SUFFIX)]
+        if position.group:
+            names = [name for each in view.groups if each.name == position.name for name, _owned in each.assignment]
         return [each.node for each in view.clients if each.name in names]
 
     def chosen(self) -> int:
@@ -155,31 +155,31 @@ class ClientsScreen(ModeScreen, Filtering):
 
     def group_selector(self) -> str:
         """Return the selector of all members of a group."""
-        place = self.place
+        place = self.position
         return f"members({place.name})" if place is not None and place.group and len(self._processes()) > 1 else ""
 
     def target_words(self) -> str:
         """Return the target for the title of the sheet."""
-        place = self.place
+        place = self.position
         if self._aim < 0 and place is not None and self.group_selector():
             return f"all members of {place.name}"
         return super().target_words()
 
     def no_target(self) -> str:
         """Return why there is no target: no client, or one without a process."""
-        place = self.place
+        place = self.position
         if place is None:
             return "there are no clients"
         return "" if self._processes() else f"{place.name} has no running process"
 
     def partition_name(self) -> str:
         """Return the first partition of a topic of the selected client, else the one under the main cursor."""
-        place, view = self.place, self.session_controller.view
+        position, view = self.position, self.session_controller.view
         topics: list[str] = []
-        if place is not None:
-            topics += [each.topic for each in view.producers if each.name == place.name]
+        if position is not None:
+            topics += [each.topic for each in view.producers if each.name == position.name]
             for group in view.groups:
                 members = [name for name, _owned in group.assignment]
-                topics += group.topics if place.name == group.name or place.name in members else ()
+                topics += group.topics if position.name == group.name or position.name in members else ()
         found = [each.name for each in (*view.partitions, *view.internal) if topic_of(each.name) in topics]
         return found[0] if found else super().partition_name()

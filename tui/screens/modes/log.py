@@ -54,11 +54,11 @@ class LogScreen(ModeScreen):
         self._epochs_pane = Pane(self._epochs, appearance, title="Leader epochs", id="log-epochs-pane")
         self._wires_pane = Pane(self._wires, appearance, title="Fetches", id="log-wires-pane")
         self._shared: PaneSizes | None = None
-        self._beside = Vertical(self._epochs_pane, self._wires_pane, id="log-beside")
+        self._side_panes = Vertical(self._epochs_pane, self._wires_pane, id="log-beside")
 
     def body(self) -> list[Widget]:
         """Return the lanes, and the panes below them."""
-        return [self._log_pane, Horizontal(self._record_pane, self._beside, id="log-below")]
+        return [self._log_pane, Horizontal(self._record_pane, self._side_panes, id="log-below")]
 
     @property
     def partition(self) -> PartitionView | None:
@@ -95,7 +95,7 @@ class LogScreen(ModeScreen):
             f"{partition.name} offset {offset}", self.keyed("{microscope_written}: go to when it was written")
         )
         self._record.show(self._inspected(cluster, partition, broker, offset, self._record.size))
-        if self._beside.display:
+        if self._side_panes.display:
             size = self._epochs.size
             self._epochs.show(log_view.build_epochs(partition, broker, size.width, size.height))
             found = inflight_fetches(cluster, partition.name)
@@ -114,8 +114,8 @@ class LogScreen(ModeScreen):
             return
         self._shared = shared
         self._log_pane.styles.height = shared.lanes
-        self._beside.display = bool(shared.beside)
-        self._beside.styles.width = shared.beside or 1
+        self._side_panes.display = bool(shared.side_columns)
+        self._side_panes.styles.width = shared.side_columns or 1
         self._epochs_pane.styles.height = shared.epochs
 
     def on_side_pane_resized(self, _message: SidePane.Resized) -> None:
@@ -205,7 +205,7 @@ class LogScreen(ModeScreen):
     def _select(self, broker: int) -> None:
         ids = [each.id for each in self.session_controller.view.brokers]
         if broker in ids:
-            self.main.matrix.place(self.main.matrix.cursor[0], ids.index(broker))
+            self.main.matrix.move_to(self.main.matrix.cursor[0], ids.index(broker))
         self.present()
 
     def action_partition(self, partitions: int) -> None:

@@ -56,7 +56,7 @@ class PlaybooksScreen(ModeScreen):
         super().__init__(appearance, session_controller)
         self._list, self._about = Rows(appearance, "plays-list"), Rows(appearance, "plays-about")
         self._text, self._expected = Rows(appearance, "plays-text"), Rows(appearance, "plays-expected")
-        self._said = Rows(appearance, "plays-said")
+        self._message_rows = Rows(appearance, "plays-said")
         self._prompt = Input(id="plays-prompt")
         self._list_pane = Pane(self._list, appearance, title=LISTS[0], id="plays-list-pane")
         self._about_pane = Pane(self._about, appearance, title="", id="plays-about-pane")
@@ -79,7 +79,7 @@ class PlaybooksScreen(ModeScreen):
         """Return the list, three panes beside it, and the prompt."""
         return [
             Horizontal(self._list_pane, Vertical(self._about_pane, self._text_pane, self._expected_pane)),
-            self._said,
+            self._message_rows,
             self._prompt,
         ]
 
@@ -349,8 +349,8 @@ class PlaybooksScreen(ModeScreen):
 
     def _say(self, text: str, role: str = "warning") -> None:
         """Show one line above the bar until the next action."""
-        self._said.show((Row(((text, role),)),) if text else ())
-        self._said.display = bool(text)
+        self._message_rows.show((Row(((text, role),)),) if text else ())
+        self._message_rows.display = bool(text)
 
     # -- opening ----------------------------------------------------------------------------------------------------
 

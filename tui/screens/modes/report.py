@@ -40,7 +40,7 @@ class ReportScreen(ModeScreen):
         self._first = 0
         self.marked = 0
         """Number of the finding under the cursor; 0: none."""
-        self._known: PreliminaryResult | None = None
+        self._result: PreliminaryResult | None = None
         self._laid: tuple[tuple[int, int, int], report_page.ReportPage] | None = None
         self._looks = 0
         """Number of updates."""
@@ -71,17 +71,17 @@ class ReportScreen(ModeScreen):
         """Return the state of the session: current if paused, else at most a moment old."""
         session_controller = self.session_controller
         now_s, now_us = session_controller.clock.now(), session_controller.view.now_us
-        known = self._known
-        if known is not None:
-            moved = known.result.virtual_us != now_us
-            stands = session_controller.paused or session_controller.ended or now_us < known.result.virtual_us
+        cached = self._result
+        if cached is not None:
+            moved = cached.result.virtual_us != now_us
+            stands = session_controller.paused or session_controller.ended or now_us < cached.result.virtual_us
             if not moved or (not stands and now_s < self._due_s):
-                return known
-        self._known = session_controller.session.so_far()
+                return cached
+        self._result = session_controller.session.so_far()
         self._looks += 1
         took_s = session_controller.clock.now() - now_s
         self._due_s = now_s + max(AGAIN_S, took_s * PATIENCE)
-        return self._known
+        return self._result
 
     def _session(self) -> str:
         path = recording_of(self.session_controller.session.recorded, getattr(self.app, "recorder", None))

@@ -81,7 +81,7 @@ class TimelineScreen(ModeScreen):
         super().__init__(appearance, session_controller)
         self._ends: tuple[Ends, Ends] | None = None
         """Fixed end and moving end of the selected span."""
-        self._tally: SpanSummary | None = None
+        self._summary: SpanSummary | None = None
         self.lanes = TimeLanes(appearance, "timeline-lanes")
         self._pane = Pane(self.lanes, appearance, title="Timeline", id="timeline-mode-pane")
         self.page = SidePane(appearance, "timeline-page")
@@ -98,7 +98,7 @@ class TimelineScreen(ModeScreen):
         """Lane and time of the selected mark."""
         self.rail = ""
         """Letter of the branch whose rail is selected, empty for none."""
-        self._told: tuple[tuple[object, ...], list[MarkFinding]] | None = None
+        self._findings: tuple[tuple[object, ...], list[MarkFinding]] | None = None
         self._branch = session_controller.branches.current
         self._railing = RailCache()
         self._rails: tuple[BranchLine, ...] = ()
@@ -115,9 +115,12 @@ class TimelineScreen(ModeScreen):
     def span_rows(self, span: Span, room: tuple[int, int]) -> tuple[Row, ...]:
         """Return the summary of the span, counted again only when it changes."""
         events = self.session_controller.notable_events(span.start_us, span.end_us - 1, selection.COUNTED + 1)
-        if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), selection.COUNTED)):
-            self._tally = selection.summarise_span(span, events, self.session_controller.tape.load)
-        return selection.build_span(self._tally, events, room)
+        if self._summary is None or (self._summary.span, self._summary.events) != (
+            span,
+            min(len(events), selection.COUNTED),
+        ):
+            self._summary = selection.summarise_span(span, events, self.session_controller.tape.load)
+        return selection.build_span(self._summary, events, room)
 
     def action_span(self) -> None:
         """Start a span at the selected mark or the time shown; if there is one, drop it."""
@@ -246,7 +249,7 @@ class TimelineScreen(ModeScreen):
     def _begin_anew(self) -> None:
         """Reset the selection after a switch of branches."""
         self._branch = self.session_controller.branches.current
-        self.selected, self.rail, self._ends, self._told = None, "", None, None
+        self.selected, self.rail, self._ends, self._findings = None, "", None, None
 
     def _widest_us(self) -> int:
         """Return the duration of a column if the whole session and its branches fit."""
@@ -300,9 +303,9 @@ class TimelineScreen(ModeScreen):
         session_controller = self.session_controller
         still_us = session_controller.view.now_us if session_controller.paused else -1
         state = (stop.lane, stop.first_us, stop.times, still_us, session_controller.chronicle.losses)
-        if self._told is None or self._told[0] != state:
-            self._told = (state, selection.findings_about(findings_so_far(session_controller), events))
-        return self._told[1]
+        if self._findings is None or self._findings[0] != state:
+            self._findings = (state, selection.findings_about(findings_so_far(session_controller), events))
+        return self._findings[1]
 
     def _is_there(self, stop: LaneColumn) -> bool:
         return self.session_controller.session.in_past and self.session_controller.view.now_us == stop.at_us

@@ -43,8 +43,8 @@ class Bookmarks:
     def __iter__(self) -> Iterator[Bookmark]:
         return iter(self._kept)
 
-    def __getitem__(self, place: int) -> Bookmark:
-        return self._kept[place]
+    def __getitem__(self, number: int) -> Bookmark:
+        return self._kept[number]
 
     def add(self, mark: Bookmark) -> bool:
         """Add a bookmark; return False if it already exists."""
@@ -167,7 +167,7 @@ def letter_of(lane: str) -> str:
 
 def outcome(row: BranchRow) -> tuple[str, str]:
     """Return the result of a branch in a few words with their role, the worst first."""
-    found = [
+    consequences = [
         (f"{compact_count(number)} {word}", role)
         for number, word, role in (
             (row.lost, "lost", "lost"),
@@ -178,20 +178,20 @@ def outcome(row: BranchRow) -> tuple[str, str]:
         )
         if number
     ]
-    if not found:
+    if not consequences:
         return "nothing lost", "calm"
-    return ", ".join(words for words, _role in found[:2]), found[0][1]
+    return ", ".join(words for words, _role in consequences[:2]), consequences[0][1]
 
 
-def window(rails: Sequence[BranchLine], most: int, selected: str = "") -> tuple[BranchLine, ...]:
-    """Return at most ``most`` rails, including the selected one, or else the one shown."""
-    if len(rails) <= most:
+def window(rails: Sequence[BranchLine], limit: int, selected: str = "") -> tuple[BranchLine, ...]:
+    """Return at most ``limit`` rails, including the selected one, or else the one shown."""
+    if len(rails) <= limit:
         return tuple(rails)
     at = next((number for number, each in enumerate(rails) if each.branch.letter == selected), -1)
     if at < 0:
         at = next((number for number, each in enumerate(rails) if each.branch.shown), 0)
-    first = min(max(0, at - most // 2), len(rails) - most)
-    return tuple(rails[first : first + most])
+    first = min(max(0, at - limit // 2), len(rails) - limit)
+    return tuple(rails[first : first + limit])
 
 
 def rail_rows(rails: Sequence[BranchLine], shown: TimelineView, selected: str = "") -> tuple[TimeRow, ...]:
@@ -199,10 +199,10 @@ def rail_rows(rails: Sequence[BranchLine], shown: TimelineView, selected: str = 
     canvas = Canvas(shown.window.columns, len(rails))
     for line, rail in enumerate(rails):
         _draw(canvas, line, rail, shown)
-    known = {each.branch.letter: each.branch for each in rails}
-    letters = list(known)
+    by_letter = {each.branch.letter: each.branch for each in rails}
+    letters = list(by_letter)
     for line, rail in enumerate(rails):
-        parent = _left(rail.branch, known)
+        parent = _left(rail.branch, by_letter)
         _fork(canvas, (letters.index(parent) if parent in letters else -1, line), rail, shown, rails)
     for line, rail in enumerate(rails):
         _put_outcome(canvas, line, rail, shown)
@@ -212,11 +212,11 @@ def rail_rows(rails: Sequence[BranchLine], shown: TimelineView, selected: str = 
     )
 
 
-def _left(row: BranchRow, known: dict[str, BranchRow]) -> str:
+def _left(row: BranchRow, by_letter: dict[str, BranchRow]) -> str:
     """Return the branch whose rail it forks from: an ancestor if it forked before its parent did."""
     letter = row.parent
-    while letter in known and known[letter].parent and row.forked_us < known[letter].forked_us:
-        letter = known[letter].parent
+    while letter in by_letter and by_letter[letter].parent and row.forked_us < by_letter[letter].forked_us:
+        letter = by_letter[letter].parent
     return letter
 
 

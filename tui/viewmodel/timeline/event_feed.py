@@ -129,19 +129,19 @@ class Feed:
             self.version += 1
             self._add(event)
 
-    def lines(self, most: int, width: int = 1000, level: Level = ALL) -> tuple[FeedLine, ...]:
+    def lines(self, limit: int, width: int = 1000, level: Level = ALL) -> tuple[FeedLine, ...]:
         """Return the latest lines of a level, oldest first; text longer than ``width`` cells wraps.
 
         Alarms that newer lines would push out stay at the top, in up to a third of the lines.
         """
-        if most <= 0:
+        if limit <= 0:
             return ()
         entries = [each for each in self._entries if _weight(each.role) >= level.least]
         if not entries:
             return (FeedLine("", "", "quiet", level.nothing),)
-        newest = _placed([*enumerate(entries)][-most:], width)
-        room = most // 3
-        before = _latest(newest, most - room)[0][0]
+        newest = _placed([*enumerate(entries)][-limit:], width)
+        room = limit // 3
+        before = _latest(newest, limit - room)[0][0]
         alarms = [(at, each) for at, each in enumerate(entries[:before]) if _weight(each.role) >= ALARMS.least]
         kept = _latest(_placed(alarms[-room:], width), room) if room else []
         if _height(kept) > room:
@@ -149,36 +149,36 @@ class Feed:
             last = f"{wrap(lines[room - 1].text, _columns(width) - 2)[0]} {glyphs.MORE}"
             kept = [(at, [*lines[: room - 1], replace(lines[room - 1], text=last)])]
         shown = dict(kept)
-        shown |= _latest([each for each in newest if each[0] not in shown], most - _height(kept))
-        return tuple([line for _at, lines in sorted(shown.items()) for line in lines][:most])
+        shown |= _latest([each for each in newest if each[0] not in shown], limit - _height(kept))
+        return tuple([line for _at, lines in sorted(shown.items()) for line in lines][:limit])
 
     def _add(self, event: Any) -> None:
         glyph, role, key, say = describe_event(event)
         partition = getattr(event, "partition", "")
-        known = self._same((event.kind, *key), event.at_us)
-        entry = known or FeedEntry((event.kind, *key), event.at_us, glyph, role, say, event)
+        earlier = self._same((event.kind, *key), event.at_us)
+        entry = earlier or FeedEntry((event.kind, *key), event.at_us, glyph, role, say, event)
         entry.event = event
         entry.records += getattr(event, "count", 0)
         if partition and partition not in entry.partitions:
             entry.partitions.append(partition)
-        elif known is not None:
+        elif earlier is not None:
             entry.repeats += 1
-        if known is None:
+        if earlier is None:
             counts = in_records(event.kind)
             entry.repeat_key = (*entry.key, partition) if counts else (event.kind, role, say(entry))
             self._append(entry)
 
     def _append(self, entry: FeedEntry) -> None:
         """Add an entry; an older entry that it repeats absorbs it and becomes the latest."""
-        for back, known in enumerate(reversed(self._entries), 1):
-            if entry.at_us - known.last_us > FOLD_US:
+        for back, earlier in enumerate(reversed(self._entries), 1):
+            if entry.at_us - earlier.last_us > FOLD_US:
                 break
-            if known.repeat_key == entry.repeat_key and len(known.partitions) <= 1:
+            if earlier.repeat_key == entry.repeat_key and len(earlier.partitions) <= 1:
                 del self._entries[-back]
-                known.event = entry.event
-                known.records += entry.records
-                known.repeats += 1
-                entry = known
+                earlier.event = entry.event
+                earlier.records += entry.records
+                earlier.repeats += 1
+                entry = earlier
                 break
         self._entries.append(entry)
 
@@ -209,15 +209,15 @@ def _height(placed: Sequence[PlacedLines]) -> int:
     return sum(len(lines) for _at, lines in placed)
 
 
-def _latest(placed: Sequence[PlacedLines], most: int) -> list[PlacedLines]:
-    """Return the latest entries that fit into ``most`` lines together; the newest one in any case."""
-    found = 0
+def _latest(placed: Sequence[PlacedLines], limit: int) -> list[PlacedLines]:
+    """Return the latest entries that fit into ``limit`` lines together; the newest one in any case."""
+    count = 0
     for _at, lines in reversed(placed):
-        most -= len(lines)
-        if most < 0 and found:
+        limit -= len(lines)
+        if limit < 0 and count:
             break
-        found += 1
-    return list(placed[len(placed) - found :])
+        count += 1
+    return list(placed[len(placed) - count :])
 
 
 def _lines(entry: FeedEntry, width: int) -> list[FeedLine]:
@@ -264,10 +264,10 @@ class NotableEvents:
         at = bisect_right(self._numbers, count)
         return int(self._events[at].at_us) if at < len(self._events) else -1
 
-    def during(self, first_us: int, last_us: int, most: int) -> list[Any]:
-        """Return the first ``most`` events within a time span, both ends included."""
+    def during(self, first_us: int, last_us: int, limit: int) -> list[Any]:
+        """Return the first ``limit`` events within a time span, both ends included."""
         at = bisect_left(self._events, first_us, key=_when)
-        upto = bisect_right(self._events, last_us, lo=at, hi=min(len(self._events), at + most), key=_when)
+        upto = bisect_right(self._events, last_us, lo=at, hi=min(len(self._events), at + limit), key=_when)
         return self._events[at:upto]
 
 

@@ -547,7 +547,7 @@ def _checked(event: Any) -> EventText:
     )
 
 
-def _asked(event: Any) -> EventText:
+def _operation_event(event: Any) -> EventText:
     how = f" {event.detail}" if event.detail else ""
     text = f"{event.by}: {event.operation.replace('_', ' ')}{how} (operation #{event.operation_id})"
     return glyphs.MORE_RIGHT, "text", (event.operation_id,), lambda _entry: text
@@ -606,7 +606,7 @@ _DESCRIBERS: Final[dict[str, Callable[[Any], EventText]]] = {
     "step_taken": _step,
     **dict.fromkeys(("admin_requested", "admin_progress", "admin_answered"), _operation),
     "expectation_checked": _checked,
-    "admin_requested": _asked,
+    "admin_requested": _operation_event,
     "admin_progress": _went_on,
     "admin_answered": _answered,
     **dict.fromkeys(CLIENT_KINDS, _group),

@@ -138,12 +138,12 @@ class ImportedSession:
         )  # fmt: skip
 
     def _replica(self, name: str, broker: int, state: _PartitionState, end: int) -> ReplicaView:
-        found = self._copied(name).get("replicas", {}).get(str(broker), {"leo": 0, "hw": 0, "epochs": []})
+        replica = self._copied(name).get("replicas", {}).get(str(broker), {"leo": 0, "hw": 0, "epochs": []})
         status = "leader" if broker == state.leader else "in_sync" if broker in state.isr else "lagging"
-        epochs = tuple((int(epoch), int(start)) for epoch, start in found["epochs"])
+        epochs = tuple((int(epoch), int(start)) for epoch, start in replica["epochs"])
         return ReplicaView(
-            broker, status, found["leo"], found["hw"], 0, epochs, state.leader, state.leader_epoch,  # type: ignore[arg-type]
-            state.isr if broker == state.leader else (), end - found["leo"],
+            broker, status, replica["leo"], replica["hw"], 0, epochs, state.leader, state.leader_epoch,  # type: ignore[arg-type]
+            state.isr if broker == state.leader else (), end - replica["leo"],
         )  # fmt: skip
 
     def log_view(self, partition: PartitionView, start: int, end: int) -> LogView:
@@ -284,11 +284,13 @@ def finding_rows(finding: Mapping[str, Any], number: int, total: int, width: int
     rows = [Row(((f" finding {number} of {total}: {finding['kind']}, {finding['cause']}", "strong"),)), Row()]
     rows += [Row(((f" {line}", "text"),)) for line in wrap(str(finding["sentence"]), max(20, width - 2))]
     rows += [Row(), Row(((" records", "calm"),))]
-    for place in finding["ranges"]:
-        where = offsets(place["offset"], place["offset"] + place["count"])
-        committed = "committed" if place["committed"] else "not known to be committed"
-        text = f"{counted(place['count'], 'record')} of {place['client']}, {where} of {place['partition']}"
-        text = f"{text}, epoch {place['epoch']}, {committed}"
+    for lost_range in finding["ranges"]:
+        where = offsets(lost_range["offset"], lost_range["offset"] + lost_range["count"])
+        committed = "committed" if lost_range["committed"] else "not known to be committed"
+        text = (
+            f"{counted(lost_range['count'], 'record')} of {lost_range['client']}, {where} of {lost_range['partition']}"
+        )
+        text = f"{text}, epoch {lost_range['epoch']}, {committed}"
         rows += [Row(((f"   {line}", "text"),)) for line in wrap(text, max(20, width - 5))]
     rows += [Row(), Row(((" events", "calm"),))]
     for link in finding["chain"]:

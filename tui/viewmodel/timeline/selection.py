@@ -90,15 +90,15 @@ def build_mark(
     if len(findings) > CHAINS:
         rows.append(Row(((f"and {len(findings) - CHAINS} more findings; {finding_key} opens them", "quiet"),)))
     if later:
-        rows += [Row(()), Row((("afterwards", "calm"),)), *_words(later, width, most=LATER)]
+        rows += [Row(()), Row((("afterwards", "calm"),)), *_words(later, width, limit=LATER)]
     return tuple(rows)
 
 
-def _words(events: Sequence[Any], width: int, most: int = LINES) -> list[Row]:
-    """Return the first ``most`` feed lines of these events."""
+def _words(events: Sequence[Any], width: int, limit: int = LINES) -> list[Row]:
+    """Return the first ``limit`` feed lines of these events."""
     feed = Feed()
     feed.take(events)
-    return [event_row(line) for line in feed.lines(len(events) * most, width - 2)][:most] if events else []
+    return [event_row(line) for line in feed.lines(len(events) * limit, width - 2)][:limit] if events else []
 
 
 def event_row(line: FeedLine) -> Row:
@@ -193,16 +193,16 @@ class SpanSummary:
 def summarise_span(span: Span, events: Sequence[Any], load: Load) -> SpanSummary:
     """Return the summary of a span; ``events`` are its notable events, at most one more than :data:`COUNTED`."""
     taken = events[:COUNTED]
-    found = Counter(event.kind for event in taken)
+    counts = Counter(event.kind for event in taken)
     order = list(EVENT_NOUNS)
     kinds = sorted(
-        found, key=lambda kind: (LANES.index(lane_of(kind)), order.index(kind) if kind in EVENT_NOUNS else -1, kind)
+        counts, key=lambda kind: (LANES.index(lane_of(kind)), order.index(kind) if kind in EVENT_NOUNS else -1, kind)
     )
     acked, exact = load.within(span.start_us, span.end_us)
     outcomes = tuple(
         (kind, sum(event.count for event in taken if event.kind == kind)) for kind, _word in OUTCOMES
     )  # fmt: skip
-    numbers = tuple((kind, found[kind]) for kind in kinds)
+    numbers = tuple((kind, counts[kind]) for kind in kinds)
     return SpanSummary(span, len(taken), numbers, acked, exact, outcomes, len(events) > len(taken))
 
 
@@ -248,13 +248,13 @@ def _records(summary: SpanSummary, width: int) -> list[Row]:
     return [Row(tuple(pieces[:4])), Row(((" " * (LABEL - 2), "text"), *pieces[4:]))]
 
 
-def _lines(events: Sequence[Any], most: int, width: int) -> list[Row]:
-    """Return the first ``most`` feed lines of these events."""
-    if not events or most < 1:
+def _lines(events: Sequence[Any], limit: int, width: int) -> list[Row]:
+    """Return the first ``limit`` feed lines of these events."""
+    if not events or limit < 1:
         return []
     feed = Feed()
-    feed.take(events[: most * 4])
-    return [event_row(line) for line in feed.lines(len(events) * 8, width - 2)][:most]
+    feed.take(events[: limit * 4])
+    return [event_row(line) for line in feed.lines(len(events) * 8, width - 2)][:limit]
 
 
 def _span_rows(head: str, text: str, width: int) -> list[Row]:

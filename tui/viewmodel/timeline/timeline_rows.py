@@ -202,8 +202,8 @@ def step(tape: TimelineMarks, shown: TimelineView, forward: int) -> LaneColumn |
         column, index = shown.now_us // unit_us, -1 if forward > 0 else len(lanes)
         column += forward > 0
     else:
-        column, index = shown.selected[1] // unit_us, _place(lanes, shown.selected[0])
-    found = []
+        column, index = shown.selected[1] // unit_us, _lane_index(lanes, shown.selected[0])
+    stops = []
     for number, name in enumerate(lanes):
         lane = tape.lanes[name]
         if forward > 0:
@@ -211,10 +211,10 @@ def step(tape: TimelineMarks, shown: TimelineView, forward: int) -> LaneColumn |
         else:
             at_us = lane.before((column + 1 if number < index else column) * unit_us)
         if at_us >= 0:
-            found.append((at_us // unit_us, number, name, at_us))
-    if not found:
+            stops.append((at_us // unit_us, number, name, at_us))
+    if not stops:
         return None
-    _column, _number, name, at_us = min(found) if forward > 0 else max(found)
+    _column, _number, name, at_us = min(stops) if forward > 0 else max(stops)
     return stop_at(tape, name, at_us, unit_us)
 
 
@@ -222,7 +222,7 @@ def across(tape: TimelineMarks, shown: TimelineView, down: int) -> LaneColumn | 
     """Return the nearest stop in the next lane below (or above) that has one; None without any."""
     lanes = event_lanes(shown.lanes)
     lane, at_us = shown.selected or (lanes[0] if lanes else "", shown.now_us)
-    index = _place(lanes, lane) if shown.selected else (-1 if down > 0 else len(lanes))
+    index = _lane_index(lanes, lane) if shown.selected else (-1 if down > 0 else len(lanes))
     for name in lanes[index + 1 :] if down > 0 else reversed(lanes[: max(index, 0)]):
         near = [each for each in (tape.lanes[name].before(at_us + 1), tape.lanes[name].after(at_us)) if each >= 0]
         if near:
@@ -235,7 +235,7 @@ def event_lanes(lanes: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in LANES if name in lanes)
 
 
-def _place(lanes: Sequence[str], lane: str) -> int:
+def _lane_index(lanes: Sequence[str], lane: str) -> int:
     """Return the index of a lane, -1 if it is hidden."""
     return lanes.index(lane) if lane in lanes else -1
 
@@ -296,19 +296,19 @@ class Drawer:
     """Draws the lanes; a lane is drawn again only when it has changed."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[object, ...], tuple[TimeRow, ...]]] = {}
+        self._cache: dict[str, tuple[tuple[object, ...], tuple[TimeRow, ...]]] = {}
 
     def rows(
         self, tape: TimelineMarks, shown: TimelineView, lanes: Sequence[str], lines: int, *, keys: Letters
     ) -> tuple[TimeRow, ...]:
         """Return the rows of the lanes in order, ``lines`` per lane of marks, then time and ruler."""
-        found: list[TimeRow] = []
+        lines_of_canvas: list[TimeRow] = []
         for name in lanes:
             if name == LOAD:
-                found.append(self._load(tape.load, shown, keys=keys))
+                lines_of_canvas.append(self._load(tape.load, shown, keys=keys))
             elif name in LANES:
-                found += self._lane(name, tape.lanes[name], shown, lines, keys=keys)
-        return (*found, time_row(shown), ruler_row(shown))
+                lines_of_canvas += self._lane(name, tape.lanes[name], shown, lines, keys=keys)
+        return (*lines_of_canvas, time_row(shown), ruler_row(shown))
 
     def _lane(
         self, name: str, lane: TapeLane, shown: TimelineView, lines: int, *, keys: Letters
@@ -316,19 +316,19 @@ class Drawer:
         window, selected = shown.window, shown.selected if shown.selected and shown.selected[0] == name else None
         ends = (window.column(shown.now_us), min(window.column(shown.present_us), window.columns))
         state = (lane.version, window, ends, name in shown.lanes, selected, shown.span, lines, keys)
-        known = self._known.get(name)
+        known = self._cache.get(name)
         if known is None or known[0] != state:
             drawn = lane_rows(name, lane, shown, lines, keys=keys)
-            known = self._known[name] = (state, drawn)
+            known = self._cache[name] = (state, drawn)
         return known[1]
 
     def _load(self, load: Load, shown: TimelineView, *, keys: Letters) -> TimeRow:
         tail = tuple(load.counts[-1:])
         ends = shown.window.column(shown.present_us)
         state = (len(load.counts), tail, load.width_us, shown.window, ends, LOAD in shown.lanes, shown.span, keys)
-        known = self._known.get(LOAD)
+        known = self._cache.get(LOAD)
         if known is None or known[0] != state:
-            known = self._known[LOAD] = (state, (load_row(load, shown, keys=keys),))
+            known = self._cache[LOAD] = (state, (load_row(load, shown, keys=keys),))
         return known[1][0]
 
 
@@ -369,14 +369,14 @@ def _is_selected(stop: LaneColumn, shown: TimelineView, window: Window) -> bool:
     return selected is not None and window.column(selected[1]) == window.column(stop.first_us)
 
 
-def _placed(found: Sequence[LaneColumn], window: Window, lines: int) -> list[tuple[LaneColumn, int]]:
+def _placed(stops: Sequence[LaneColumn], window: Window, lines: int) -> list[tuple[LaneColumn, int]]:
     """Return each stop with the line of its label, -1 where it fits on none; the most severe are placed first."""
     taken = [bytearray(window.columns + 1) for _ in range(lines)]
-    for stop in found:
+    for stop in stops:
         taken[0][window.column(stop.first_us)] = 1
     placed: dict[int, int] = {}
-    for number in sorted(range(len(found)), key=lambda each: (-WEIGHTS.get(found[each].role, 0), -each)):
-        stop = found[number]
+    for number in sorted(range(len(stops)), key=lambda each: (-WEIGHTS.get(stops[each].role, 0), -each)):
+        stop = stops[number]
         column = window.column(stop.first_us)
         placed[number] = -1
         for line in range(lines):
@@ -385,7 +385,7 @@ def _placed(found: Sequence[LaneColumn], window: Window, lines: int) -> list[tup
                 taken[line][start:end] = b"\1" * (end - start)
                 placed[number] = line
                 break
-    return [(stop, placed[number]) for number, stop in enumerate(found)]
+    return [(stop, placed[number]) for number, stop in enumerate(stops)]
 
 
 def load_row(load: Load, shown: TimelineView, *, keys: Letters) -> TimeRow:
