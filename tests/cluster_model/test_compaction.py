@@ -18,7 +18,7 @@ from cluster_model.protocol.events import Event, LogCleaned, LogStartMoved, Reco
 from cluster_model.protocol.records import Batch
 from cluster_model.protocol.releases import RELEASE_LINES
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.hands import HandSteppedCluster
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster
 from tests.support.breadth import EVENING, spread_sample
 
 pytestmark = pytest.mark.slow

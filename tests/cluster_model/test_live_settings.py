@@ -17,7 +17,7 @@ from cluster_model.protocol.events import (
     TopicConfigChanged,
 )
 from cluster_model.snapshots import pack, unpack
-from tests.cluster_model.desk import ClusterDriver, desk, one_controller
+from tests.cluster_model.cluster_driver import ClusterDriver, desk, one_controller
 
 SOON: dict[str, Any] = {"log.retention.check.interval.ms": 1_000, "log.initial.task.delay.ms": 500}
 

@@ -5,7 +5,7 @@ import pytest
 from cluster_model.kernel.rng import RandomStream
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
-from tests.cluster_model.hands import HandSteppedCluster, P
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster, P
 from tests.support.breadth import sample_count
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from cluster_model.protocol.events import (
     ReplicaDeleted,
 )
 from cluster_model.snapshots import pack, unpack
-from tests.cluster_model.desk import SECOND, ClusterDriver, desk, one_controller, own, spec_of
+from tests.cluster_model.cluster_driver import SECOND, ClusterDriver, desk, one_controller, own, spec_of
 
 MODES = pytest.mark.parametrize(
     ("kafka", "mode"), [("0.10.2", None), ("2.6", None), ("3.9", "zookeeper"), ("4.1", None)]

@@ -14,7 +14,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.errors import ModelError
-from tests.cluster_model.hands import HandSteppedCluster
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster
 from tests.cluster_model.tracing import CASES, WIDTH, as_text, run
 from tests.support.golden import GoldenFile
 

@@ -11,7 +11,7 @@ from cluster_model.protocol.events import Event
 from cluster_model.protocol.messages import FetchPartition, FetchRequest, Message, MetadataRequest, ProduceRequest
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.desk import MS, SECOND
+from tests.cluster_model.cluster_driver import MS, SECOND
 
 CLIENT = 7
 OTHER = 8

@@ -26,7 +26,7 @@ from cluster_model.protocol.messages import (
 )
 from cluster_model.protocol.records import Slice
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.hands import HandSteppedCluster
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster
 from tests.cluster_model.leaders import LeaderRig, P
 
 SECOND = 1_000_000

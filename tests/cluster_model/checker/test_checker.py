@@ -18,7 +18,7 @@ from cluster_model.protocol.events import Appended, HwAdvanced, RecordsLost, Rec
 from cluster_model.protocol.messages import FetchData, FetchPartition
 from faults.declarations.fault import Action
 from faults.injector import FaultInjector
-from tests.cluster_model.hands import HandSteppedCluster, P
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster, P
 from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 
 

@@ -26,7 +26,7 @@ from cluster_model.protocol.events import ControllerChanged, InvariantViolated, 
 from cluster_model.protocol.messages import NO_LEADER
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec
-from tests.cluster_model.hands import HandSteppedCluster, P
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster, P
 
 SECOND = 1_000_000
 

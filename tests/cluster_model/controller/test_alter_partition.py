@@ -8,7 +8,7 @@ from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
-from tests.cluster_model.hands import HandSteppedCluster, P
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster, P
 
 LIVE = {1: 10, 2: 20, 3: 30}
 

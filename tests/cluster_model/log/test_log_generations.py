@@ -11,7 +11,7 @@ from cluster_model.protocol.records import Batch, CompactionOverlay
 from cluster_model.protocol.releases import RELEASE_LINES
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from tests.cluster_model.hands import HandSteppedCluster
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster
 
 SECOND = 1_000_000
 EVERY = pytest.mark.parametrize("kafka", RELEASE_LINES)

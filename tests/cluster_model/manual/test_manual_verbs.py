@@ -6,7 +6,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import RecoveryFinished
-from tests.cluster_model.hands import HandSteppedCluster
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster
 
 A, B, C = 1, 2, 3
 

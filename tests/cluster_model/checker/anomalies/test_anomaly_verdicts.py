@@ -11,7 +11,7 @@ from cluster_model.checker.anomalies.operations import OK
 from cluster_model.protocol.events import BatchCorrupted, NodeDown, PartitionDeleted, TraceEvent
 from cluster_model.protocol.records import CorruptBatchRange
 from cluster_model.protocol.releases import RELEASE_LINES
-from tests.cluster_model.hands import HandSteppedCluster, P
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster, P
 
 A, B, C = 1, 2, 3
 SHOP = "shop"

@@ -23,7 +23,7 @@ from tests.cluster_model.checker.invariants.test_safety_mutations import (
     violations,
 )
 from tests.cluster_model.checker.test_control_checker import build, later
-from tests.cluster_model.hands import P
+from tests.cluster_model.hand_stepped_cluster import P
 
 Patch = pytest.MonkeyPatch
 

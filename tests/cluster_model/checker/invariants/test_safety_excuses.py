@@ -11,7 +11,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InvariantViolated
 from cluster_model.protocol.releases import RELEASE_LINES
 from cluster_model.protocol.versions import Profile, modes_of
-from tests.cluster_model.hands import HandSteppedCluster, P
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster, P
 from tests.cluster_model.storms import SECOND, LossyStorm, disturbances, spec_of
 from tests.support.breadth import EVENING, sample_count
 

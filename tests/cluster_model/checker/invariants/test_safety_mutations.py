@@ -27,7 +27,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import InvariantViolated, RecordsRead
 from cluster_model.protocol.messages import PartitionState
 from tests.cluster_model.checker.test_control_checker import build, later
-from tests.cluster_model.hands import HandSteppedCluster, P
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster, P
 from tests.cluster_model.test_compaction import build as compacting
 
 Patch = pytest.MonkeyPatch

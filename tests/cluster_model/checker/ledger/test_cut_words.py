@@ -8,7 +8,7 @@ from cluster_model.checker.ledger.ledger import truncation_text
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
 from cluster_model.protocol.events import RecordsMissing, Truncated
 from cluster_model.protocol.records import CORRUPT_BATCH
-from tests.cluster_model.hands import HandSteppedCluster
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster
 
 RULES = ("high watermark", EPOCH_UNKNOWN, "KIP-101 epoch end", DIVERGING_EPOCH, POWER_LOSS, DISK_LOSS, CORRUPT_BATCH)
 

@@ -14,7 +14,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.events import HwAdvanced, LogStartMoved, RecordsAcked
 from faults.injector import FaultInjector
-from tests.cluster_model.hands import HandSteppedCluster, P
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster, P
 from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 
 TERMS = ("missing", "acked_lost", "committed_lost", "duplicates", "reordered")

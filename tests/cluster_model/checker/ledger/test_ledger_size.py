@@ -8,7 +8,7 @@ from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.cluster import Cluster
 from faults.injector import FaultInjector
 from tests.cluster_model.checker.ledger.test_duplicates import TwoReplicas
-from tests.cluster_model.hands import P
+from tests.cluster_model.hand_stepped_cluster import P
 from tests.cluster_model.test_cluster import SECOND, inject, small
 
 

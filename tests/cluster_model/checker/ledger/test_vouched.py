@@ -7,7 +7,7 @@ import pytest
 from cluster_model.checker.ledger.ack_evidence import AckIsrs
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.protocol.events import RecordsAcked
-from tests.cluster_model.hands import HandSteppedCluster, P
+from tests.cluster_model.hand_stepped_cluster import HandSteppedCluster, P
 
 
 def told(ledger: Ledger, base: int) -> None:

@@ -20,7 +20,11 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import LEAVE, LEAVE_FOR_NOW, ConsumerGroupHeartbeatRequest
-from tests.cluster_model.coordinators.group.consumer_protocol.desks import REBALANCE, SECOND, ConsumerGroupDriver
+from tests.cluster_model.coordinators.group.consumer_protocol.consumer_group_driver import (
+    REBALANCE,
+    SECOND,
+    ConsumerGroupDriver,
+)
 
 E = KafkaError
 ALL = ("t-0", "t-1", "t-2", "t-3")

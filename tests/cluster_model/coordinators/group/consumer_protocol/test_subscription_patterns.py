@@ -9,7 +9,7 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     compiles,
 )
 from cluster_model.protocol.errors import KafkaError
-from tests.cluster_model.coordinators.group.consumer_protocol.desks import ConsumerGroupDriver
+from tests.cluster_model.coordinators.group.consumer_protocol.consumer_group_driver import ConsumerGroupDriver
 
 
 def prefix(pattern: str) -> PatternMatcher:
