@@ -1,4 +1,4 @@
-"""What a control plane does with topics, done at once: the truth is changed, and chosen brokers are told."""
+"""Driver of a cluster whose controller changes topics at once: it commits the change and notifies chosen brokers."""
 
 from collections.abc import Callable, Iterable
 
@@ -47,17 +47,17 @@ def one_controller(
     emit: Callable[[Event], None],
     _network: Network,
 ) -> ControlPlane:
-    """A plane that goes by the committed state alone, whatever the mode: what a desk decides, it takes as decided."""
+    """Return a control plane of one node that uses the committed state, whatever the mode."""
     return SinglePlane(port_of(CONTROLLER_ID), parts.profile, parts.config, parts.committed, emit)
 
 
-def own(names: Iterable[str]) -> list[str]:
-    """Without those of internal topics."""
+def user_topics(names: Iterable[str]) -> list[str]:
+    """Drop the names of internal topics."""
     return [name for name in names if not name.startswith("__")]
 
 
 class ClusterDriver:
-    """Acts on one cluster."""
+    """Driver of one cluster: commits changes of topics and partitions, and notifies its brokers."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -70,46 +70,46 @@ class ClusterDriver:
         return self.cluster.cluster_state.replica(partition, broker)
 
     def create(self, topic: str, *placement: tuple[int, ...], **config: ConfigValue) -> tuple[PartitionState, ...]:
-        """Commit a topic, and tell every broker."""
+        """Commit a topic, and notify every broker."""
         overrides = {name.replace("_", "."): value for name, value in config.items()}
         states = self.topics.create(topic, placement, overrides, self.live(), self.cluster.now_us)
-        for broker in self.up():
+        for broker in self.running():
             self.cluster.brokers[broker].configure_topic(topic, overrides)
-        self.tell(states)
+        self.notify(states)
         return states
 
     def add(self, topic: str, *placement: tuple[int, ...]) -> None:
-        """Commit more partitions, and tell every broker."""
-        self.tell(self.topics.add_partitions(topic, placement, self.live(), self.cluster.now_us))
+        """Commit more partitions, and notify every broker."""
+        self.notify(self.topics.add_partitions(topic, placement, self.live(), self.cluster.now_us))
 
     def delete(self, topic: str, brokers: Iterable[int] | None = None) -> None:
-        """Commit a deletion, and tell ``brokers``, all that are up by default."""
+        """Commit a deletion, and notify ``brokers``, by default all that are running."""
         gone = self.topics.delete(topic, self.cluster.now_us)
-        for broker in self.up() if brokers is None else brokers:
+        for broker in self.running() if brokers is None else brokers:
             for partition in gone:
                 self.cluster.brokers[broker].forget(partition)
                 self.cluster.brokers[broker].stop_replica(partition, delete=True)
 
     def decide(self, partition: str, **fields: object) -> PartitionState:
-        """Commit a change of a partition's state, and tell every broker."""
+        """Commit a change of a partition's state, and notify every broker."""
         record = self.cluster.committed.records[partition]
         state = record.state._replace(**fields)  # type: ignore[arg-type]
         bumped = state._replace(leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
         record.state = bumped
-        self.tell((bumped,))
+        self.notify((bumped,))
         return bumped
 
-    def tell(self, states: tuple[PartitionState, ...], brokers: Iterable[int] | None = None) -> None:
-        live = self.cluster.brokers[self.up()[0]].metadata.live
-        for broker in self.up() if brokers is None else brokers:
+    def notify(self, states: tuple[PartitionState, ...], brokers: Iterable[int] | None = None) -> None:
+        live = self.cluster.brokers[self.running()[0]].metadata.live
+        for broker in self.running() if brokers is None else brokers:
             self.cluster.brokers[broker].apply_metadata(MetadataUpdate(states, tuple(live), tuple(live.values())))
 
-    def up(self) -> list[int]:
+    def running(self) -> list[int]:
         return [broker for broker in self.cluster.brokers if self.cluster.is_up(broker)]
 
     def live(self) -> list[int]:
         return [broker for broker in self.cluster.brokers if self.cluster.plane.is_live(broker)]
 
 
-def desk(*args: object, seed: int = 3, **kwargs: object) -> ClusterDriver:
+def new_driver(*args: object, seed: int = 3, **kwargs: object) -> ClusterDriver:
     return ClusterDriver(Cluster.build(spec_of(*args, **kwargs), seed))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A few words for hand-stepped traces in tests."""
+"""A cluster of one partition that tests advance step by step, with a method for each kind of step."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ P = "orders-0"
 
 
 class HandSteppedCluster:
-    """A one-partition cluster stepped by hand; brokers may be called A, B, C for 1, 2, 3."""
+    """A manual cluster with one partition, ``orders-0``, on up to three brokers."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class HandSteppedCluster:
             assert self.do("fetch", follower=follower) == "", follower
 
     def ends(self) -> dict[int, str]:
-        """LEO/HW per broker, as the tables write them; an asterisk for who believes to lead."""
+        """Return LEO/HW of each broker; an asterisk marks a broker that acts as leader."""
         return {
             int(broker): f"{state['leo']}/{state['hw']}{'*' if state['role'] == 'leader' else ''}"
             for broker, state in self.cluster.state().items()
@@ -66,5 +66,5 @@ class HandSteppedCluster:
         return self
 
     def broken(self) -> set[str]:
-        """Names of the invariants found broken so far."""
+        """Return the names of the invariants violated so far."""
         return set(self.cluster.checker.invariants.violations)

@@ -217,11 +217,11 @@ def test_records_without_keys_are_refused(kafka: str, error: str) -> None:
 
 
 def test_a_hand_stepped_record_says_its_key_by_its_name() -> None:
-    hands = HandSteppedCluster("3.9", config={"cleanup.policy": "compact"})
-    hands.notify(1)
-    assert hands.append(1, "a=1", "b=2") == ""
-    assert hands.append(1, "plain") == "INVALID_RECORD"
-    assert hands.names(1) == ["a=1", "b=2"]
+    stepped = HandSteppedCluster("3.9", config={"cleanup.policy": "compact"})
+    stepped.notify(1)
+    assert stepped.append(1, "a=1", "b=2") == ""
+    assert stepped.append(1, "plain") == "INVALID_RECORD"
+    assert stepped.names(1) == ["a=1", "b=2"]
 
 
 def test_0_8_2_takes_them() -> None:

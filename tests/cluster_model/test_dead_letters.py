@@ -96,25 +96,25 @@ class DeadLetterCluster:
     ("kafka", "commit"), covering_cases(["0.9", "2.0", "3.9", "4.1"], ["auto", "sync", "async", "before"])
 )
 def test_every_record_that_cannot_be_processed_is_in_the_topic_once(kafka: str, commit: str) -> None:
-    desk = DeadLetterCluster(kafka=kafka, commit=commit)
-    desk.run(6 * SECOND)
-    desk.ended(14 * SECOND)
-    expected = desk.expected()
+    driver = DeadLetterCluster(kafka=kafka, commit=commit)
+    driver.run(6 * SECOND)
+    driver.ended(14 * SECOND)
+    expected = driver.expected()
     assert len(expected) > 7
-    assert sorted(desk.letters()) == expected
-    assert desk.of(HandlerFailed) == []
-    assert desk.cluster.query.leo("dead-0") == len(expected)
-    assert desk.books() == [len(expected), len(expected), 0, 0, 0]
-    view = next(each for each in desk.cluster.view().producers if each.name == LETTERS)
+    assert sorted(driver.letters()) == expected
+    assert driver.of(HandlerFailed) == []
+    assert driver.cluster.query.leo("dead-0") == len(expected)
+    assert driver.books() == [len(expected), len(expected), 0, 0, 0]
+    view = next(each for each in driver.cluster.view().producers if each.name == LETTERS)
     assert (view.topic, view.acks, view.acked) == ("dead", -1, len(expected))
 
 
 def test_without_a_topic_records_are_skipped_and_there_is_no_other_producer() -> None:
-    desk = DeadLetterCluster(dead_letter="")
-    desk.run(10 * SECOND)
-    assert desk.of(HandlerFailed) != []
-    assert desk.letters() == []
-    assert [each.name for each in desk.cluster.view().producers] == ["p"]
+    driver = DeadLetterCluster(dead_letter="")
+    driver.run(10 * SECOND)
+    assert driver.of(HandlerFailed) != []
+    assert driver.letters() == []
+    assert [each.name for each in driver.cluster.view().producers] == ["p"]
 
 
 def test_a_topic_that_is_not_there_is_refused(snapshot: SnapshotAssertion) -> None:
@@ -125,97 +125,97 @@ def test_a_topic_that_is_not_there_is_refused(snapshot: SnapshotAssertion) -> No
 
 
 def test_the_commit_waits_for_the_letter() -> None:
-    desk = DeadLetterCluster()
-    desk.run(5 * SECOND)
-    cluster = desk.cluster
-    sent = desk.books()[0]
+    driver = DeadLetterCluster()
+    driver.run(5 * SECOND)
+    cluster = driver.cluster
+    sent = driver.books()[0]
     # Without a second replica in sync no letter is acknowledged, whoever leads.
     for broker in (1, 2, 3):
         for other in (1, 2, 3):
             if broker != other:
                 cluster.add_lag(broker, other, 9, SECOND, 0)
-    while desk.books()[0] == sent:
-        desk.run(cluster.now_us + MS)
-    commits, told = len(desk.of(OffsetsCommitted)), desk.letters()
+    while driver.books()[0] == sent:
+        driver.run(cluster.now_us + MS)
+    commits, told = len(driver.of(OffsetsCommitted)), driver.letters()
     read = cluster.consumers["g/0"].read
-    desk.run(cluster.now_us + SECOND)
-    assert desk.books()[:2] == [sent + 1, sent]
-    assert (len(desk.of(OffsetsCommitted)), desk.letters()) == (commits, told)
+    driver.run(cluster.now_us + SECOND)
+    assert driver.books()[:2] == [sent + 1, sent]
+    assert (len(driver.of(OffsetsCommitted)), driver.letters()) == (commits, told)
     assert cluster.consumers["g/0"].read == read
     for broker in (1, 2, 3):
         for other in (1, 2, 3):
             if broker != other:
                 cluster.remove_lag(broker, other, 9)
-    desk.run(20 * SECOND)
-    desk.ended(40 * SECOND)
-    assert sorted(desk.letters()) == desk.expected()
+    driver.run(20 * SECOND)
+    driver.ended(40 * SECOND)
+    assert sorted(driver.letters()) == driver.expected()
 
 
 def test_a_crash_between_letter_and_commit_makes_a_second_letter() -> None:
     # An automatic commit comes with a poll, up to 5 s later.
-    desk = DeadLetterCluster(commit="auto")
-    desk.run(9 * SECOND)
-    newest = desk.step(RecordDeadLettered)
-    before = desk.letters()
-    committed = {event.partition: event.log_offset for event in desk.of(OffsetsCommitted)}
+    driver = DeadLetterCluster(commit="auto")
+    driver.run(9 * SECOND)
+    newest = driver.step(RecordDeadLettered)
+    before = driver.letters()
+    committed = {event.partition: event.log_offset for event in driver.of(OffsetsCommitted)}
     open_letters = [(name, at) for name, at in before if at >= committed.get(name, 0)]
     assert (newest.partition, newest.log_offset) in open_letters
     assert len(open_letters) < len(before)
-    desk.cluster.crash(M0)
-    desk.run(desk.cluster.now_us + 2 * SECOND)
-    desk.cluster.restart(M0)
-    desk.run(80 * SECOND)
-    desk.ended(90 * SECOND)
-    letters = desk.letters()
-    assert sorted(each for each in desk.expected() if letters.count(each) == 2) == sorted(open_letters)
-    assert sorted(letters) == sorted([*desk.expected(), *open_letters])
-    assert desk.cluster.query.leo("dead-0") == len(letters)
-    assert desk.books() == [len(letters), len(letters), 0, 0, 0]
+    driver.cluster.crash(M0)
+    driver.run(driver.cluster.now_us + 2 * SECOND)
+    driver.cluster.restart(M0)
+    driver.run(80 * SECOND)
+    driver.ended(90 * SECOND)
+    letters = driver.letters()
+    assert sorted(each for each in driver.expected() if letters.count(each) == 2) == sorted(open_letters)
+    assert sorted(letters) == sorted([*driver.expected(), *open_letters])
+    assert driver.cluster.query.leo("dead-0") == len(letters)
+    assert driver.books() == [len(letters), len(letters), 0, 0, 0]
 
 
 def test_a_crash_while_the_letter_is_under_way_leaves_it_unknown_and_in_the_topic() -> None:
-    desk = DeadLetterCluster()
-    desk.run(5 * SECOND)
-    cluster = desk.cluster
-    sent = desk.books()[0]
-    while desk.books()[0] == sent:
-        desk.run(cluster.now_us + MS)
+    driver = DeadLetterCluster()
+    driver.run(5 * SECOND)
+    cluster = driver.cluster
+    sent = driver.books()[0]
+    while driver.books()[0] == sent:
+        driver.run(cluster.now_us + MS)
     cluster.run(cluster.now_us + 3 * MS)
-    told = len(desk.letters())
+    told = len(driver.letters())
     cluster.crash(M0)
-    desk.run(cluster.now_us + 2 * SECOND)
-    assert [(event.client, event.error) for event in desk.of(RecordsUnknown)] == [(LETTERS, "process died")]
+    driver.run(cluster.now_us + 2 * SECOND)
+    assert [(event.client, event.error) for event in driver.of(RecordsUnknown)] == [(LETTERS, "process died")]
     cluster.restart(M0)
-    desk.run(80 * SECOND)
-    desk.ended(90 * SECOND)
-    expected = desk.expected()
-    assert sorted(desk.letters()) == expected
+    driver.run(80 * SECOND)
+    driver.ended(90 * SECOND)
+    expected = driver.expected()
+    assert sorted(driver.letters()) == expected
     assert cluster.query.leo("dead-0") == len(expected) + 1
     assert len(expected) > told > 0
-    assert desk.books() == [len(expected) + 1, len(expected), 0, 1, 0]
+    assert driver.books() == [len(expected) + 1, len(expected), 0, 1, 0]
 
 
 def test_a_letter_that_cannot_be_sent_has_its_record_read_again_and_nothing_is_lost(
     snapshot: SnapshotAssertion,
 ) -> None:
     # Without retries (the default up to 2.0) the first refusal is told to the application.
-    desk = DeadLetterCluster(kafka="2.0", retries=1, retry_pause_us=20 * MS)
-    desk.run(5 * SECOND)
-    cluster = desk.cluster
-    while desk.step(RecordsSent).client != LETTERS:
+    driver = DeadLetterCluster(kafka="2.0", retries=1, retry_pause_us=20 * MS)
+    driver.run(5 * SECOND)
+    cluster = driver.cluster
+    while driver.step(RecordsSent).client != LETTERS:
         pass
     cluster.crash(3)  # with the letter under way
-    desk.run(14 * SECOND)
-    again = [(event.partition, event.log_offset) for event in desk.of(RecordsAbandoned)]
+    driver.run(14 * SECOND)
+    again = [(event.partition, event.log_offset) for event in driver.of(RecordsAbandoned)]
     assert again != []
-    assert {event.by for event in desk.of(RecordsAbandoned)} == snapshot
+    assert {event.by for event in driver.of(RecordsAbandoned)} == snapshot
     cluster.restart(3)
-    desk.run(20 * SECOND)
-    desk.ended(50 * SECOND)
-    books = desk.books()
+    driver.run(20 * SECOND)
+    driver.ended(50 * SECOND)
+    books = driver.books()
     assert books[2] + books[3] > 0
-    assert sorted(set(desk.letters())) == desk.expected()
-    assert set(again) <= set(desk.letters())
+    assert sorted(set(driver.letters())) == driver.expected()
+    assert set(again) <= set(driver.letters())
     # What failed for sure is in the topic once; what nobody knew of may be there twice.
     assert books[1] <= cluster.query.leo("dead-0") <= books[1] + books[3]
     assert cluster.query.reread("g") > 0
@@ -223,65 +223,65 @@ def test_a_letter_that_cannot_be_sent_has_its_record_read_again_and_nothing_is_l
 
 
 def test_who_ends_in_order_waits_for_the_letter_and_commits() -> None:
-    desk = DeadLetterCluster()
-    desk.run(5 * SECOND)
-    sent = desk.books()[0]
-    while desk.books()[0] == sent:
-        desk.run(desk.cluster.now_us + MS)
-    desk.cluster.shutdown(M0)
-    desk.run(desk.cluster.now_us + SECOND)
-    assert not desk.cluster.is_up(M0)
-    assert desk.books()[:2] == [sent + 1, sent + 1]
-    desk.cluster.restart(M0)
-    desk.run(20 * SECOND)
-    desk.ended(30 * SECOND)
-    assert sorted(desk.letters()) == desk.expected()
+    driver = DeadLetterCluster()
+    driver.run(5 * SECOND)
+    sent = driver.books()[0]
+    while driver.books()[0] == sent:
+        driver.run(driver.cluster.now_us + MS)
+    driver.cluster.shutdown(M0)
+    driver.run(driver.cluster.now_us + SECOND)
+    assert not driver.cluster.is_up(M0)
+    assert driver.books()[:2] == [sent + 1, sent + 1]
+    driver.cluster.restart(M0)
+    driver.run(20 * SECOND)
+    driver.ended(30 * SECOND)
+    assert sorted(driver.letters()) == driver.expected()
 
 
 def test_a_paused_process_learns_of_no_letter() -> None:
-    desk = DeadLetterCluster()
-    cluster = desk.cluster
+    driver = DeadLetterCluster()
+    cluster = driver.cluster
     assert 5_000 not in cluster.nodes()
-    desk.run(5 * SECOND)
-    sent = desk.books()[0]
-    while desk.books()[0] == sent:
+    driver.run(5 * SECOND)
+    sent = driver.books()[0]
+    while driver.books()[0] == sent:
         cluster.run(cluster.now_us + MS)
     cluster.pause(M0)
     cluster.run(cluster.now_us + 3 * SECOND)
-    assert desk.books()[:2] == [sent + 1, sent]
+    assert driver.books()[:2] == [sent + 1, sent]
     cluster.resume(M0)
     cluster.run(cluster.now_us + 10 * MS)
-    assert desk.books()[1] == sent + 1
+    assert driver.books()[1] == sent + 1
 
 
 @pytest.mark.parametrize("how", ["cut", "lag"])
 def test_a_fault_of_a_members_links_is_one_of_its_letters_too(how: str) -> None:
-    desk = DeadLetterCluster()
-    cluster = desk.cluster
-    desk.run(5 * SECOND)
-    sent = desk.books()[0]
+    driver = DeadLetterCluster()
+    cluster = driver.cluster
+    driver.run(5 * SECOND)
+    sent = driver.books()[0]
     # Its handler has a record in hand that it will not be able to process.
-    while (read := desk.step(RecordsRead)).log_offset % EVERY < EVERY - read.count:
+    while (read := driver.step(RecordsRead)).log_offset % EVERY < EVERY - read.count:
         pass
     for broker in (1, 2, 3):
         cluster.cut(M0, broker, 7) if how == "cut" else cluster.add_lag(M0, broker, 7, 4 * SECOND, 0)
     cluster.run(cluster.now_us + 3 * SECOND)
-    assert desk.books()[:2] == [sent + 1, sent]
+    assert driver.books()[:2] == [sent + 1, sent]
     for broker in (1, 2, 3):
         cluster.heal_cut(M0, broker, 7) if how == "cut" else cluster.remove_lag(M0, broker, 7)
-    desk.run(cluster.now_us + 10 * SECOND)
-    assert desk.books()[1] > sent
-    desk.ended(cluster.now_us + 60 * SECOND)
-    assert set(desk.letters()) == set(desk.expected())
+    driver.run(cluster.now_us + 10 * SECOND)
+    assert driver.books()[1] > sent
+    driver.ended(cluster.now_us + 60 * SECOND)
+    assert set(driver.letters()) == set(driver.expected())
 
 
 @pytest.mark.parametrize("at", spread_sample([30 * MS, 2, 900], 2))
 def test_a_keyframe_in_the_middle_of_a_letter_continues_as_before(at: int) -> None:
-    desk = DeadLetterCluster()
-    desk.run(5 * SECOND)
-    cluster = desk.cluster
-    sent = desk.books()[0]
-    while desk.books()[0] == sent:
+    driver = DeadLetterCluster()
+    driver.run(5 * SECOND)
+    cluster = driver.cluster
+    sent = driver.books()[0]
+    while driver.books()[0] == sent:
         cluster.run(cluster.now_us + 200)
     cluster.run(cluster.now_us + at)
     kept = cluster.save()
@@ -313,9 +313,9 @@ def test_a_keyframe_in_the_middle_of_a_letter_continues_as_before(at: int) -> No
 
 
 def test_both_clients_are_down_with_their_process() -> None:
-    desk = DeadLetterCluster()
-    cluster = desk.cluster
-    desk.run(5 * SECOND)
+    driver = DeadLetterCluster()
+    cluster = driver.cluster
+    driver.run(5 * SECOND)
     cluster.crash(M0)
     assert not cluster.is_up(M0 + LETTERS_NODE)
     cluster.restart(M0)
@@ -323,9 +323,9 @@ def test_both_clients_are_down_with_their_process() -> None:
 
 
 def test_a_new_process_waits_for_metadata_before_it_can_say_what_became_of_a_letter() -> None:
-    desk = DeadLetterCluster()
-    cluster = desk.cluster
-    desk.run(5 * SECOND)
+    driver = DeadLetterCluster()
+    cluster = driver.cluster
+    driver.run(5 * SECOND)
     cluster.crash(M0)
     cluster.restart(M0)
     (producer,) = cluster.clients.dead_letter_producers
@@ -339,8 +339,8 @@ def test_a_new_process_waits_for_metadata_before_it_can_say_what_became_of_a_let
 
 
 def test_of_several_records_of_a_partition_the_first_is_gone_back_to() -> None:
-    desk = DeadLetterCluster()
-    desk.run(10 * SECOND)
-    consumer = desk.cluster.consumers["g/0"]
+    driver = DeadLetterCluster()
+    driver.run(10 * SECOND)
+    consumer = driver.cluster.consumers["g/0"]
     consumer.delivered((("t-0", 49, 1), ("t-0", 149, 1), ("t-1", 99, 2)))
     assert consumer.positions == {"t-0": 49, "t-1": 99}

@@ -17,7 +17,7 @@ from cluster_model.protocol.events import (
     TopicConfigChanged,
 )
 from cluster_model.snapshots import pack, unpack
-from tests.cluster_model.cluster_driver import ClusterDriver, desk, one_controller
+from tests.cluster_model.cluster_driver import ClusterDriver, new_driver, one_controller
 
 SOON: dict[str, Any] = {"log.retention.check.interval.ms": 1_000, "log.initial.task.delay.ms": 500}
 
@@ -40,7 +40,7 @@ def refused(at: ClusterDriver) -> set[str]:
 
 
 def test_min_isr_counts_from_the_next_produce_on() -> None:
-    at = desk()
+    at = new_driver()
     at.run(1)
     at.decide("orders-0", isr=(1,))
     at.cluster.pause(2)
@@ -61,7 +61,7 @@ def test_min_isr_counts_from_the_next_produce_on() -> None:
 
 
 def test_segments_and_retention_follow_a_topics_new_settings() -> None:
-    at = desk(config=SOON)
+    at = new_driver(config=SOON)
     at.run(5)
     at.cluster.drain()
     configure(at, "orders", segment_bytes=4_000, retention_ms=2_000)
@@ -76,7 +76,7 @@ def test_segments_and_retention_follow_a_topics_new_settings() -> None:
 
 
 def test_a_topic_that_is_compacted_from_now_on_finds_a_cleaner() -> None:
-    at = desk(config={"log.cleaner.backoff.ms": 500, **SOON})
+    at = new_driver(config={"log.cleaner.backoff.ms": 500, **SOON})
     at.run(3)
     configure(at, "orders", cleanup_policy="compact", segment_bytes=4_000, min_cleanable_dirty_ratio="0")
     assert at.replica("orders-0", 1).usual_size == 0
@@ -94,7 +94,7 @@ def test_a_topic_that_is_compacted_from_now_on_finds_a_cleaner() -> None:
 
 
 def test_replicas_that_come_later_have_the_settings_too() -> None:
-    at = desk()
+    at = new_driver()
     configure(at, "orders", segment_bytes=5_000)
     at.decide("orders-0", replicas=(1, 2, 3, 4), adding=(4,))
     assert [replica.log.rules.segment_bytes for replica in at.cluster.cluster_state.replicas["orders-0"].values()] == [
@@ -107,7 +107,7 @@ def test_replicas_that_come_later_have_the_settings_too() -> None:
 
 
 def test_a_policy_that_the_version_lacks_changes_nothing(snapshot: SnapshotAssertion) -> None:
-    at = desk("0.9")
+    at = new_driver("0.9")
     with pytest.raises(ModelError) as caught:
         configure(at, "orders", cleanup_policy="compact,delete")
     assert caught.value.code == "not_in_version"
@@ -125,7 +125,7 @@ def test_a_policy_that_the_version_lacks_changes_nothing(snapshot: SnapshotAsser
 
 
 def test_each_broker_has_settings_of_its_own() -> None:
-    at = desk(config=SOON)
+    at = new_driver(config=SOON)
     at.run(4)
     broker = at.cluster.brokers[2]
     assert broker.update_config({"log.segment.bytes": 4_000, "log.retention.ms": 1_000}) is KafkaError.NONE
@@ -158,14 +158,14 @@ def test_each_broker_has_settings_of_its_own() -> None:
     ],
 )
 def test_what_may_change_at_run_time(kafka: str, given: dict[str, Any], error: KafkaError) -> None:
-    broker = desk(kafka).cluster.brokers[1]
+    broker = new_driver(kafka).cluster.brokers[1]
     before = broker.save()
     assert broker.update_config(given) is error
     assert (broker.save() == before) is (error is not KafkaError.NONE)
 
 
 def test_threads_may_be_halved_but_not_more() -> None:
-    broker = desk(config={"num.replica.fetchers": 5}).cluster.brokers[1]
+    broker = new_driver(config={"num.replica.fetchers": 5}).cluster.brokers[1]
     assert broker.update_config({"num.replica.fetchers": 2}) is KafkaError.INVALID_REQUEST
     assert broker.update_config({"num.replica.fetchers": 3}) is KafkaError.NONE
     assert broker.update_config({"num.replica.fetchers": 7}) is KafkaError.INVALID_REQUEST
@@ -173,7 +173,7 @@ def test_threads_may_be_halved_but_not_more() -> None:
 
 
 def test_more_fetchers_share_the_partitions_anew() -> None:
-    at = desk()
+    at = new_driver()
     at.create("late", *[(1, 2, 3)] * 6)
     at.run(1)
     follower = at.cluster.brokers[2]
@@ -191,7 +191,7 @@ def test_more_fetchers_share_the_partitions_anew() -> None:
 
 @pytest.mark.slow
 def test_a_throttle_begins_and_ends() -> None:
-    at = desk(config={"replica.fetch.max.bytes": 20_000})
+    at = new_driver(config={"replica.fetch.max.bytes": 20_000})
     configure(at, "orders", leader_replication_throttled_replicas="0:1", follower_replication_throttled_replicas="*")
     at.run(1)
     at.cluster.pause(3)
@@ -211,7 +211,7 @@ def test_a_throttle_begins_and_ends() -> None:
 
 @pytest.mark.slow
 def test_keyframes_keep_the_settings_of_their_time() -> None:
-    at = desk()
+    at = new_driver()
     at.run(1)
     early = pack(at.cluster.save())
     configure(at, "orders", min_insync_replicas=2, segment_bytes=5_000)
@@ -235,7 +235,7 @@ def test_keyframes_keep_the_settings_of_their_time() -> None:
 
 
 def test_cluster_wide_defaults_count_for_the_truth_too() -> None:
-    at = desk()
+    at = new_driver()
     at.topics.configure_brokers({"min.insync.replicas": 3})
     configure(at, "orders", min_insync_replicas=1)
     assert [at.cluster.cluster_state.effective_min_isr(name) for name in ("base-0", "orders-0")] == [3, 1]

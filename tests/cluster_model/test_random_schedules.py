@@ -22,30 +22,30 @@ def synced_pairs_that_differ(kafka: str, schedule: int) -> int:
     A follower hears of the newest decision before each fetch, so nobody follows a leader of the past: what is left to
     chance is who leads, how far each had got, and that those in between hear of some epochs only later.
     """
-    hands = HandSteppedCluster(kafka)
-    hands.cluster.trace.set_observer(lambda _event: None, {})  # the logs themselves are compared here
-    hands.notify(1, 2, 3)
+    stepped = HandSteppedCluster(kafka)
+    stepped.cluster.trace.set_observer(lambda _event: None, {})  # the logs themselves are compared here
+    stepped.notify(1, 2, 3)
     draw = RandomStream(schedule, "schedule")
     for _step in range(STEPS):
         choice = draw.below(10)
         broker = 1 + draw.below(3)
         if choice < 4:
-            hands.do("append", broker=hands.cluster.query.leader(P))
+            stepped.do("append", broker=stepped.cluster.query.leader(P))
         elif choice < 7:
-            hands.do("deliver", broker=broker)
-            hands.do("fetch", follower=broker)
+            stepped.do("deliver", broker=broker)
+            stepped.do("fetch", follower=broker)
         else:
-            hands.do("elect", leader=broker)
-            hands.do("deliver", broker=broker)
-    leader = hands.cluster.query.leader(P)
-    return sum(_synced_and_different(hands, leader, follower) for follower in (1, 2, 3) if follower != leader)
+            stepped.do("elect", leader=broker)
+            stepped.do("deliver", broker=broker)
+    leader = stepped.cluster.query.leader(P)
+    return sum(_synced_and_different(stepped, leader, follower) for follower in (1, 2, 3) if follower != leader)
 
 
-def _synced_and_different(hands: HandSteppedCluster, leader: int, follower: int) -> int:
-    hands.do("deliver", broker=follower)
+def _synced_and_different(stepped: HandSteppedCluster, leader: int, follower: int) -> int:
+    stepped.do("deliver", broker=follower)
     for _round in range(8):
-        hands.do("fetch", follower=follower)
-    return int(hands.names(leader) != hands.names(follower))
+        stepped.do("fetch", follower=follower)
+    return int(stepped.names(leader) != stepped.names(follower))
 
 
 def parted(kafka: str) -> int:

@@ -19,7 +19,7 @@ from cluster_model.protocol.events import (
     ReplicaDeleted,
 )
 from cluster_model.snapshots import pack, unpack
-from tests.cluster_model.cluster_driver import SECOND, ClusterDriver, desk, one_controller, own, spec_of
+from tests.cluster_model.cluster_driver import SECOND, ClusterDriver, new_driver, one_controller, spec_of, user_topics
 
 MODES = pytest.mark.parametrize(
     ("kafka", "mode"), [("0.10.2", None), ("2.6", None), ("3.9", "zookeeper"), ("4.1", None)]
@@ -31,12 +31,12 @@ def _planes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cluster_model.cluster.make_plane", one_controller)
 
 
-def of(desk: ClusterDriver, kind: type[Any]) -> list[Any]:
-    return [event for event in desk.cluster.drain() if isinstance(event, kind)]
+def events_of(driver: ClusterDriver, kind: type[Any]) -> list[Any]:
+    return [event for event in driver.cluster.drain() if isinstance(event, kind)]
 
 
-def books(desk: ClusterDriver) -> tuple[int, int, int]:
-    query = desk.cluster.query
+def books(driver: ClusterDriver) -> tuple[int, int, int]:
+    query = driver.cluster.query
     return (query.acked_lost(), query.missing(), query.violations())
 
 
@@ -45,7 +45,7 @@ def books(desk: ClusterDriver) -> tuple[int, int, int]:
 def test_a_topic_made_while_the_cluster_runs_is_like_any_other(
     kafka: str, mode: str | None, snapshot: SnapshotAssertion
 ) -> None:
-    at = desk(kafka, mode)
+    at = new_driver(kafka, mode)
     at.run(2)
     with pytest.raises(ModelError) as caught:
         at.cluster.query.leo("late-0")
@@ -53,7 +53,7 @@ def test_a_topic_made_while_the_cluster_runs_is_like_any_other(
     assert "'late-0'" in str(caught.value)
     at.create("late", (2, 3, 4), (4, 1, 2))
     at.run(2)
-    made = [(event.partition, event.detail) for event in of(at, PartitionCreated)]
+    made = [(event.partition, event.detail) for event in events_of(at, PartitionCreated)]
     least = at.cluster.cluster_state.effective_min_isr("late-0")
     assert made == [
         ("late-0", f"replicas 2, 3, 4; min.insync.replicas={least}"),
@@ -72,7 +72,7 @@ def test_a_topic_made_while_the_cluster_runs_is_like_any_other(
 
 
 def test_before_any_broker_has_heard_a_new_partition_has_no_log() -> None:
-    at = desk()
+    at = new_driver()
     at.topics.create("late", ((1, 2),), {}, (1, 2, 3), at.cluster.now_us)
     (partition,) = [each for each in at.cluster.view().partitions if each.name == "late-0"]
     assert (partition.leader, partition.leo, partition.hw, partition.replicas) == (1, 0, 0, ())
@@ -88,15 +88,15 @@ def test_before_any_broker_has_heard_a_new_partition_has_no_log() -> None:
 def test_producers_find_a_topic_again_that_was_made_again_and_its_log_starts_empty(
     kafka: str, mode: str | None
 ) -> None:
-    at = desk(kafka, mode, producer={"metadata.max.age.ms": 1_000})
+    at = new_driver(kafka, mode, producer={"metadata.max.age.ms": 1_000})
     at.run(3)
     before = at.replica("orders-0", 1).log.leo
     assert before > 200
     at.delete("orders")
-    gone = of(at, PartitionDeleted)
+    gone = events_of(at, PartitionDeleted)
     assert [event.partition for event in gone] == ["orders-0"]
     assert "orders-0" not in at.cluster.cluster_state.replicas
-    assert own(each.name for each in at.cluster.view().partitions) == ["base-0"]
+    assert user_topics(each.name for each in at.cluster.view().partitions) == ["base-0"]
     assert at.cluster.query.lag("billing") == 0
     at.run(3)
     made = at.cluster.producers["checkout"].sent
@@ -110,11 +110,11 @@ def test_producers_find_a_topic_again_that_was_made_again_and_its_log_starts_emp
     at.run(2)
     at.cluster.close()
     assert books(at) == (0, 0, 0)
-    assert of(at, RecordsLost) == []
+    assert events_of(at, RecordsLost) == []
 
 
 def test_a_client_that_missed_the_deletion_takes_the_new_topics_lower_epochs() -> None:
-    at = desk()
+    at = new_driver()
     for _again in range(3):
         at.decide("orders-0")
     at.run(2)
@@ -126,7 +126,7 @@ def test_a_client_that_missed_the_deletion_takes_the_new_topics_lower_epochs() -
 
 
 def test_who_waits_at_a_deleted_partition_learns_that_there_is_none() -> None:
-    at = desk(producer={"delivery.timeout.ms": 8_000, "request.timeout.ms": 2_000, "linger.ms": 0})
+    at = new_driver(producer={"delivery.timeout.ms": 8_000, "request.timeout.ms": 2_000, "linger.ms": 0})
     at.run(1)
     at.cluster.pause(2)  # nothing is committed: produces wait
     at.cluster.pause(3)
@@ -139,7 +139,7 @@ def test_who_waits_at_a_deleted_partition_learns_that_there_is_none() -> None:
     assert not leader.purgatory.produces
     assert not leader.purgatory.readers["orders-0"]
     at.run(0.05)
-    assert {event.error for event in of(at, ProduceRefused)} == {"UNKNOWN_TOPIC_OR_PARTITION"}
+    assert {event.error for event in events_of(at, ProduceRefused)} == {"UNKNOWN_TOPIC_OR_PARTITION"}
     at.run(12)
     ended = at.cluster.drain()
     unknown = [event for event in ended if isinstance(event, RecordsUnknown)]
@@ -148,7 +148,7 @@ def test_who_waits_at_a_deleted_partition_learns_that_there_is_none() -> None:
 
 
 def test_a_producer_of_a_topic_that_stays_away_is_blocked_and_then_fails() -> None:
-    at = desk(producer={"metadata.max.age.ms": 1_000})
+    at = new_driver(producer={"metadata.max.age.ms": 1_000})
     at.run(1)
     at.delete("orders")
     at.run(5)
@@ -156,7 +156,7 @@ def test_a_producer_of_a_topic_that_stays_away_is_blocked_and_then_fails() -> No
     at.run(50)
     assert at.cluster.producers["checkout"].sent == sent
     at.run(12)
-    failed = of(at, RecordsFailed)
+    failed = events_of(at, RecordsFailed)
     assert [(event.error, event.partition, event.sequence, event.count) for event in failed] == [
         ("REQUEST_TIMED_OUT", "orders", -1, 2)
     ]
@@ -164,7 +164,7 @@ def test_a_producer_of_a_topic_that_stays_away_is_blocked_and_then_fails() -> No
 
 
 def test_a_broker_that_holds_no_replica_says_so_if_it_knows_the_partition() -> None:
-    at = desk()
+    at = new_driver()
     at.run(1)
     at.decide("orders-0", replicas=(4, 1, 2), isr=(1, 2), leader=1)
     at.cluster.brokers[3].stop_replica("orders-0", delete=True)
@@ -174,7 +174,7 @@ def test_a_broker_that_holds_no_replica_says_so_if_it_knows_the_partition() -> N
 
 
 def test_added_partitions_get_their_share_of_a_producers_records(snapshot: SnapshotAssertion) -> None:
-    at = desk(producer={"metadata.max.age.ms": 500, "client.version": "2.3"})  # It sends to all in turn.
+    at = new_driver(producer={"metadata.max.age.ms": 500, "client.version": "2.3"})  # It sends to all in turn.
     at.run(2)
     at.add("orders", (2, 3, 4), (3, 4, 1))
     assert at.topics.partitions("orders") == ("orders-0", "orders-1", "orders-2")
@@ -192,7 +192,7 @@ def test_added_partitions_get_their_share_of_a_producers_records(snapshot: Snaps
 @pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), [("0.10.2", None), ("2.3", None), ("3.9", "zookeeper"), ("4.1", None)])
 def test_a_replica_moves_and_the_leader_keeps_what_it_knows_of_the_others(kafka: str, mode: str | None) -> None:
-    at = desk(kafka, mode)
+    at = new_driver(kafka, mode)
     at.run(3)
     assert at.cluster.delete_records("orders-0", 100) in (KafkaError.NONE, KafkaError.UNSUPPORTED_VERSION)
     leadership = at.replica("orders-0", 1).leadership
@@ -230,7 +230,7 @@ def test_a_replica_moves_and_the_leader_keeps_what_it_knows_of_the_others(kafka:
 
 
 def test_replicas_that_are_only_being_added_do_not_make_a_partition_under_replicated() -> None:
-    at = desk()
+    at = new_driver()
     at.run(1)
     at.cluster.pause(4)
     at.decide("orders-0", replicas=(1, 2, 3, 4), adding=(4,))
@@ -242,7 +242,7 @@ def test_replicas_that_are_only_being_added_do_not_make_a_partition_under_replic
 
 
 def test_min_isr_counts_as_at_most_the_replicas_there_are() -> None:
-    at = desk()
+    at = new_driver()
     at.create("late", (1, 2), min_insync_replicas=3)
     assert at.replica("late-0", 1).min_isr == 2
     assert at.cluster.cluster_state.effective_min_isr("late-0") == 2
@@ -253,7 +253,7 @@ def test_min_isr_counts_as_at_most_the_replicas_there_are() -> None:
 
 
 def test_a_replica_that_is_stopped_keeps_its_log() -> None:
-    at = desk()
+    at = new_driver()
     at.run(2)
     end = at.replica("orders-0", 2).log.leo
     at.cluster.brokers[2].stop_replica("orders-0", delete=False)
@@ -269,11 +269,11 @@ def test_a_replica_that_is_stopped_keeps_its_log() -> None:
     assert not leader.purgatory.produces
     at.cluster.drain()
     at.run(0.05)
-    assert {event.error for event in of(at, ProduceRefused)} == {"NOT_LEADER_OR_FOLLOWER"}
+    assert {event.error for event in events_of(at, ProduceRefused)} == {"NOT_LEADER_OR_FOLLOWER"}
 
 
 def test_a_deleted_log_is_on_disk_until_its_delay_is_over() -> None:
-    at = desk()
+    at = new_driver()
     at.run(2)
     logs = at.cluster.brokers[2].logs
     before = logs.disk_bytes
@@ -290,7 +290,7 @@ def test_a_deleted_log_is_on_disk_until_its_delay_is_over() -> None:
 @pytest.mark.slow
 @MODES
 def test_a_broker_that_was_down_finds_strays(kafka: str, mode: str | None) -> None:
-    at = desk(kafka, mode)
+    at = new_driver(kafka, mode)
     at.run(2)
     at.cluster.crash(3)
     at.delete("orders")
@@ -301,15 +301,15 @@ def test_a_broker_that_was_down_finds_strays(kafka: str, mode: str | None) -> No
     broker = at.cluster.brokers[3]
     record = at.cluster.committed.records["orders-0"]
     ids = at.cluster.profile.topic_ids
-    assert own(broker.strays({})) == ["base-0", "orders-0"]
-    assert own(broker.strays({"base-0": 0, "orders-0": 0})) == []
-    assert own(broker.strays({"base-0": 0, "orders-0": record.topic_id})) == (["orders-0"] if ids else [])
+    assert user_topics(broker.strays({})) == ["base-0", "orders-0"]
+    assert user_topics(broker.strays({"base-0": 0, "orders-0": 0})) == []
+    assert user_topics(broker.strays({"base-0": 0, "orders-0": record.topic_id})) == (["orders-0"] if ids else [])
     old = record.state._replace(leader_epoch=5)
     expected = KafkaError.INCONSISTENT_TOPIC_ID if ids else KafkaError.NONE
     assert broker.refusal(old) is expected
     broker.delete_strays({name: 0 for name in broker.replicas if name != "orders-0"})
-    assert [event.by for event in of(at, ReplicaDeleted) if event.broker == 3] == ["stray"]
-    assert own(broker.replicas) == ["base-0"]
+    assert [event.by for event in events_of(at, ReplicaDeleted) if event.broker == 3] == ["stray"]
+    assert user_topics(broker.replicas) == ["base-0"]
     at.run(12)
     assert 3 in at.cluster.query.isr("orders-0")
     assert at.replica("orders-0", 3).topic_id == record.topic_id
@@ -322,14 +322,14 @@ def test_a_broker_that_was_down_finds_strays(kafka: str, mode: str | None) -> No
 def test_an_old_log_under_a_new_topics_name_is_reported_by_the_topic_id(
     kafka: str, mode: str | None, keeps: bool
 ) -> None:
-    at = desk(kafka, mode)
+    at = new_driver(kafka, mode)
     at.run(2)
     at.cluster.crash(3)
     at.delete("orders")
     at.create("orders", (1, 2, 3))
     at.cluster.restart(3)
     old = at.cluster.cluster_state.replicas["orders-0"][3]
-    at.tell((at.cluster.committed.records["orders-0"].state,), (3,))
+    at.notify((at.cluster.committed.records["orders-0"].state,), (3,))
     now = at.cluster.cluster_state.replicas["orders-0"][3]
     assert (now is old) is keeps
     if not keeps:
@@ -342,7 +342,7 @@ def test_an_old_log_under_a_new_topics_name_is_reported_by_the_topic_id(
 
 @pytest.mark.slow
 def test_a_zombie_of_a_deleted_topic_is_nobodys_loss() -> None:
-    at = desk(acks="1", producer={"metadata.max.age.ms": 200})
+    at = new_driver(acks="1", producer={"metadata.max.age.ms": 200})
     at.run(1)
     zombie = at.cluster.brokers[1]
     at.delete("orders", (2, 3, 4))  # broker 1 has not heard: it goes on leading, and acknowledges
@@ -350,7 +350,7 @@ def test_a_zombie_of_a_deleted_topic_is_nobodys_loss() -> None:
     at.run(2)
     assert at.cluster.producers["checkout"].acked > acked
     at.topics.create("orders", ((2, 3, 4),), {}, at.live(), at.cluster.now_us)
-    at.tell((at.cluster.committed.records["orders-0"].state,), (2, 3, 4))
+    at.notify((at.cluster.committed.records["orders-0"].state,), (2, 3, 4))
     ends = zombie.replicas["orders-0"].log.leo, at.cluster.query.leo("orders-0")
     at.run(8)  # metadata comes now from the one and now from the other: both lead in epoch 0, each a topic of its own
     assert zombie.replicas["orders-0"].log.leo > ends[0]
@@ -365,7 +365,7 @@ def test_a_zombie_of_a_deleted_topic_is_nobodys_loss() -> None:
 
 
 def test_what_was_lost_before_its_topic_was_deleted_stays_lost() -> None:
-    at = desk(acks="1")
+    at = new_driver(acks="1")
     at.run(2)
     at.cluster.pause(2)
     at.cluster.pause(3)
@@ -394,7 +394,7 @@ def test_what_was_lost_before_its_topic_was_deleted_stays_lost() -> None:
 
 
 def test_what_reached_nobody_is_reported_although_its_topic_is_gone() -> None:
-    at = desk(acks="0")
+    at = new_driver(acks="0")
     at.run(2)
     at.cluster.crash(1)
     at.run(0.05)
@@ -438,9 +438,9 @@ def seen(at: ClusterDriver) -> tuple[Any, ...]:
 @pytest.mark.slow
 @MODES
 def test_keyframes_restore_the_partitions_and_replicas_of_their_time(kafka: str, mode: str | None) -> None:
-    straight = desk(kafka, mode)
+    straight = new_driver(kafka, mode)
     busy(straight)
-    at = desk(kafka, mode)
+    at = new_driver(kafka, mode)
     kept = []
     for until in (3.5, 7, 11, 13.5):
         busy(at, until)
@@ -467,7 +467,7 @@ def test_keyframes_restore_the_partitions_and_replicas_of_their_time(kafka: str,
 
 
 def test_a_keyframe_with_a_partition_that_never_was_is_refused(snapshot: SnapshotAssertion) -> None:
-    at = desk()
+    at = new_driver()
     at.create("late", (1, 2))
     keyframe = at.cluster.save()
     with pytest.raises(ValueError, match="late-0") as caught:

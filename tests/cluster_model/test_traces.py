@@ -153,35 +153,35 @@ def test_the_files_are_as_wide_as_a_terminal() -> None:
 @pytest.mark.parametrize(("kafka", "joins"), [("1.1", True), ("2.0.0", True), ("2.0.1", False), ("3.9", False)])
 def test_joining_the_isr_needs_the_start_of_the_leaders_epoch_since_2_0_1(kafka: str, joins: bool) -> None:
     """A new leader's HW is stale; a follower at that HW may lack committed records above it."""
-    hands = HandSteppedCluster(kafka, config={"unclean.leader.election.enable": True})
-    hands.notify(A, B, C)
-    hands.append(A, "r0", "r1")
-    hands.fetch(B)
-    hands.do("shrink_isr", broker=A, out=[C])
-    hands.lead(B, notify=(B, C))
-    assert hands.state(B)["hw"] == 0
-    hands.do("fetch_send", follower=C)
-    hands.do("fetch_serve", follower=C)
+    stepped = HandSteppedCluster(kafka, config={"unclean.leader.election.enable": True})
+    stepped.notify(A, B, C)
+    stepped.append(A, "r0", "r1")
+    stepped.fetch(B)
+    stepped.do("shrink_isr", broker=A, out=[C])
+    stepped.lead(B, notify=(B, C))
+    assert stepped.state(B)["hw"] == 0
+    stepped.do("fetch_send", follower=C)
+    stepped.do("fetch_serve", follower=C)
 
-    refused = hands.do("expand_isr", broker=B, **{"in": C})
+    refused = stepped.do("expand_isr", broker=B, **{"in": C})
 
     assert (refused == "") is joins
 
 
 def test_a_stale_decision_is_refused_and_an_older_one_can_be_delivered_first() -> None:
-    hands = HandSteppedCluster("3.9")
-    hands.notify(A, B, C)
-    hands.do("elect", leader=B)
-    hands.do("elect", leader=C)
-    assert hands.do("deliver", broker=A, epoch=1) == ""
-    assert hands.state(A)["leader"] == B
-    assert hands.do("deliver", broker=A, epoch=2) == ""
-    assert hands.do("deliver", broker=A, epoch=1) == "STALE_CONTROLLER_EPOCH"
-    assert hands.state(A)["leader"] == C
+    stepped = HandSteppedCluster("3.9")
+    stepped.notify(A, B, C)
+    stepped.do("elect", leader=B)
+    stepped.do("elect", leader=C)
+    assert stepped.do("deliver", broker=A, epoch=1) == ""
+    assert stepped.state(A)["leader"] == B
+    assert stepped.do("deliver", broker=A, epoch=2) == ""
+    assert stepped.do("deliver", broker=A, epoch=1) == "STALE_CONTROLLER_EPOCH"
+    assert stepped.state(A)["leader"] == C
 
 
 def test_a_senseless_step_says_what_is_wrong(snapshot: SnapshotAssertion) -> None:
-    hands = HandSteppedCluster("3.9")
+    stepped = HandSteppedCluster("3.9")
     for verb, params, code in (
         ("append", {"broker": 9}, "no_replica"),
         ("deliver", {"broker": 1, "epoch": 7}, "no_decision"),
@@ -190,10 +190,10 @@ def test_a_senseless_step_says_what_is_wrong(snapshot: SnapshotAssertion) -> Non
         ("crash", {"broker": 9}, "no_broker"),
     ):
         with pytest.raises(ModelError) as caught:
-            hands.do(verb, **params)
+            stepped.do(verb, **params)
         assert caught.value.code == code
         assert str(caught.value) == snapshot
     with pytest.raises(ModelError) as caught:
-        hands.cluster.act("dance", {})
+        stepped.cluster.act("dance", {})
     assert caught.value.code == "no_step"
     assert str(caught.value) == snapshot

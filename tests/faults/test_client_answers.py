@@ -187,11 +187,11 @@ def test_a_second_process_comes_and_goes_with_keyframes() -> None:
     cluster.run(11 * SECOND)
     saved = cluster.save(), board.save()
 
-    def go_on(other: Cluster, desk: FaultInjector) -> str:
+    def go_on(other: Cluster, injector: FaultInjector) -> str:
         other.run(14 * SECOND)
-        desk.heal("all")
+        injector.heal("all")
         other.run(18 * SECOND)
-        inject(desk, "zombie_producer", TARGET)
+        inject(injector, "zombie_producer", TARGET)
         other.run(22 * SECOND)
         return other.digest()
 
@@ -203,12 +203,12 @@ def test_a_second_process_comes_and_goes_with_keyframes() -> None:
     assert cluster.clients.duplicate_nodes.is_there(CHECKOUT)
     assert go_on(cluster, board) == first
     other = cluster.twin()
-    desk = board_of(other)
+    injector = board_of(other)
     other.load(saved[0])
-    desk.load(saved[1])
+    injector.load(saved[1])
     assert other.clients.duplicate_nodes.is_there(CHECKOUT)
     other.load(before[0])
-    desk.load(before[1])
+    injector.load(before[1])
     assert CHECKOUT + 4_000 not in other.nodes()
     assert not other.clients.duplicate_nodes.is_there(CHECKOUT)
 

@@ -394,33 +394,33 @@ def test_an_exit_that_a_crash_overtakes_ends_no_later_life() -> None:
 
 def by_hand(kafka: str, *, unclean: bool) -> HandSteppedCluster:
     """Trace 8.6: A led alone and has a longer log than B, which an unclean election made leader."""
-    hands = HandSteppedCluster(kafka, placement=(A, B), config={"unclean.leader.election.enable": unclean})
-    hands.notify(A, B)
-    hands.append(A, *"abc")
-    hands.fetch(B)
-    hands.append(A, *"defg")
-    hands.do("shrink_isr", broker=A, out=[B])
-    hands.do("checkpoint", broker=A)
-    hands.do("crash", broker=A)
-    hands.lead(B, notify=(B,), unclean=True)
-    hands.append(B, "h")
-    assert hands.do("restart", broker=A) == ""
-    hands.notify(A)
-    return hands
+    stepped = HandSteppedCluster(kafka, placement=(A, B), config={"unclean.leader.election.enable": unclean})
+    stepped.notify(A, B)
+    stepped.append(A, *"abc")
+    stepped.fetch(B)
+    stepped.append(A, *"defg")
+    stepped.do("shrink_isr", broker=A, out=[B])
+    stepped.do("checkpoint", broker=A)
+    stepped.do("crash", broker=A)
+    stepped.lead(B, notify=(B,), unclean=True)
+    stepped.append(B, "h")
+    assert stepped.do("restart", broker=A) == ""
+    stepped.notify(A)
+    return stepped
 
 
 def test_by_hand_the_questions_are_asked_with_the_fetch(snapshot: SnapshotAssertion) -> None:
-    hands = by_hand("0.10.2", unclean=True)
-    assert hands.do("fetch", follower=A) == "OFFSET_OUT_OF_RANGE"
-    (truncated,) = [event for event in hands.cluster.drain() if isinstance(event, Truncated)]
+    stepped = by_hand("0.10.2", unclean=True)
+    assert stepped.do("fetch", follower=A) == "OFFSET_OUT_OF_RANGE"
+    (truncated,) = [event for event in stepped.cluster.drain() if isinstance(event, Truncated)]
     assert truncated.rule == snapshot
-    assert hands.ends()[A].startswith("4/")
+    assert stepped.ends()[A].startswith("4/")
 
 
 def test_by_hand_a_broker_ends_too() -> None:
-    hands = by_hand("0.10.2", unclean=False)
-    assert hands.do("fetch", follower=A) == "OFFSET_OUT_OF_RANGE"
-    down = [event for event in hands.cluster.drain() if isinstance(event, NodeDown)][-1]
+    stepped = by_hand("0.10.2", unclean=False)
+    assert stepped.do("fetch", follower=A) == "OFFSET_OUT_OF_RANGE"
+    down = [event for event in stepped.cluster.drain() if isinstance(event, NodeDown)][-1]
     assert (down.broker, down.detail[:5]) == (A, "exit:")
-    assert not hands.state(A)["up"]
-    assert hands.state(A)["leo"] == 7
+    assert not stepped.state(A)["up"]
+    assert stepped.state(A)["leo"] == 7

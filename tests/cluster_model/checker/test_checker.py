@@ -72,17 +72,17 @@ def test_a_follower_that_does_not_truncate_diverges_from_its_leader(monkeypatch:
         return (epoch, leo)
 
     def zombie() -> HandSteppedCluster:
-        hands = HandSteppedCluster("3.9")
-        hands.notify(1, 2, 3)
-        hands.append(1, "a")
-        hands.fetch(2, 3, 2, 3)
-        hands.lead(2, notify=(2, 3))
-        hands.append(1, "q")
-        hands.append(2, "b", "c")
-        hands.notify(1)
+        stepped = HandSteppedCluster("3.9")
+        stepped.notify(1, 2, 3)
+        stepped.append(1, "a")
+        stepped.fetch(2, 3, 2, 3)
+        stepped.lead(2, notify=(2, 3))
+        stepped.append(1, "q")
+        stepped.append(2, "b", "c")
+        stepped.notify(1)
         for _round in range(3):
-            hands.fetch(1, 3)
-        return hands
+            stepped.fetch(1, 3)
+        return stepped
 
     assert zombie().broken() == set()
     monkeypatch.setattr(EpochCache, "end_offset_for", no_divergence)
@@ -97,15 +97,15 @@ def test_two_leaders_of_one_epoch_are_reported(monkeypatch: pytest.MonkeyPatch) 
         return real(self, change._replace(state=state._replace(leader_epoch=state.leader_epoch - 1)), now)
 
     def hand_over() -> HandSteppedCluster:
-        hands = HandSteppedCluster("3.9")
-        hands.notify(1, 2, 3)
-        hands.append(1, "a")
-        hands.do("crash", broker=2)
-        hands.do("restart", broker=2)
-        hands.do("elect", leader=2)
-        hands.do("deliver", broker=2)
-        hands.append(2, "b")
-        return hands
+        stepped = HandSteppedCluster("3.9")
+        stepped.notify(1, 2, 3)
+        stepped.append(1, "a")
+        stepped.do("crash", broker=2)
+        stepped.do("restart", broker=2)
+        stepped.do("elect", leader=2)
+        stepped.do("deliver", broker=2)
+        stepped.append(2, "b")
+        return stepped
 
     assert hand_over().broken() == set()
     monkeypatch.setattr(CommittedState, "commit", no_new_epoch)
@@ -113,12 +113,12 @@ def test_two_leaders_of_one_epoch_are_reported(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_decreasing_epoch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    hands = HandSteppedCluster("3.9")
-    hands.do("elect", leader=2)
-    record = hands.cluster.cluster_state.record(P)
+    stepped = HandSteppedCluster("3.9")
+    stepped.do("elect", leader=2)
+    record = stepped.cluster.cluster_state.record(P)
     record.state = record.state._replace(leader_epoch=-5)
-    hands.do("elect", leader=3)
-    assert hands.broken() == {"epoch-monotonicity"}
+    stepped.do("elect", leader=3)
+    assert stepped.broken() == {"epoch-monotonicity"}
 
 
 def test_a_leader_outside_the_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,31 +129,31 @@ def test_a_leader_outside_the_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -
         isr = tuple(broker for broker in state.isr if broker != state.leader)
         return real(self, change._replace(state=state._replace(isr=isr)), now)
 
-    hands = HandSteppedCluster("3.9")
-    hands.do("elect", leader=2)
-    assert hands.broken() == set()
+    stepped = HandSteppedCluster("3.9")
+    stepped.do("elect", leader=2)
+    assert stepped.broken() == set()
     monkeypatch.setattr(CommittedState, "commit", outsider)
-    hands.do("elect", leader=3)
-    assert hands.broken() == {"leader-in-isr"}
+    stepped.do("elect", leader=3)
+    assert stepped.broken() == {"leader-in-isr"}
 
 
 def test_a_high_watermark_that_decreases_within_a_leadership_is_reported() -> None:
-    hands = HandSteppedCluster("3.9")
-    hands.notify(1, 2, 3)
-    hands.append(1, "a", "b")
-    hands.fetch(2, 3, 2, 3)
-    assert hands.broken() == set()
-    hands.cluster.emit(HwAdvanced(0, P, 1, 0, 1))
-    assert hands.broken() == {"hw-within-leadership", "true-hw-monotone"}
+    stepped = HandSteppedCluster("3.9")
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a", "b")
+    stepped.fetch(2, 3, 2, 3)
+    assert stepped.broken() == set()
+    stepped.cluster.emit(HwAdvanced(0, P, 1, 0, 1))
+    assert stepped.broken() == {"hw-within-leadership", "true-hw-monotone"}
 
 
 def test_offsets_out_of_bounds_are_reported() -> None:
-    hands = HandSteppedCluster("3.9")
-    hands.notify(1, 2, 3)
-    hands.append(1, "a")
-    hands.cluster.cluster_state.replicas[P][1].hw = 5
-    hands.cluster.emit(HwAdvanced(0, P, 1, 0, 5))
-    assert "log-bounds" in hands.broken()
+    stepped = HandSteppedCluster("3.9")
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a")
+    stepped.cluster.cluster_state.replicas[P][1].hw = 5
+    stepped.cluster.emit(HwAdvanced(0, P, 1, 0, 5))
+    assert "log-bounds" in stepped.broken()
 
 
 def ahead_of_its_log(patch: pytest.MonkeyPatch) -> None:
@@ -173,11 +173,11 @@ def test_a_follower_hw_above_its_log_is_reported_with_manual_steps_before_any_ev
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ahead_of_its_log(monkeypatch)
-    hands = HandSteppedCluster("3.9")
-    hands.notify(1, 2, 3)
-    hands.append(1, "a")
-    hands.fetch(2)
-    assert hands.broken() == {"log-bounds"}
+    stepped = HandSteppedCluster("3.9")
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a")
+    stepped.fetch(2)
+    assert stepped.broken() == {"log-bounds"}
 
 
 def test_a_follower_hw_above_its_log_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,15 +198,15 @@ def test_followers_with_records_that_the_leader_lacks_are_reported_when_in_sync(
             self.replica.truncate(self.replica.hw, now, "high watermark")
 
     monkeypatch.setattr(FollowerState, "start", by_high_watermark)
-    hands = HandSteppedCluster("3.9", config={"min.insync.replicas": 2})
-    hands.lead(3, notify=(1, 2, 3))
-    hands.append(3, "m0", acks="all")
-    hands.fetch(1, 2, 1, 2)
-    hands.do("crash", broker=3)
-    hands.lead(2, notify=(2, 1))
-    hands.do("crash", broker=2)
-    hands.lead(1, notify=(1,))
-    assert "acks-all-durability" in hands.broken()
+    stepped = HandSteppedCluster("3.9", config={"min.insync.replicas": 2})
+    stepped.lead(3, notify=(1, 2, 3))
+    stepped.append(3, "m0", acks="all")
+    stepped.fetch(1, 2, 1, 2)
+    stepped.do("crash", broker=3)
+    stepped.lead(2, notify=(2, 1))
+    stepped.do("crash", broker=2)
+    stepped.lead(1, notify=(1,))
+    assert "acks-all-durability" in stepped.broken()
 
 
 @pytest.mark.slow
@@ -253,14 +253,14 @@ def test_every_lost_record_has_one_sentence(snapshot: SnapshotAssertion) -> None
 
 def test_a_missing_record_may_return() -> None:
     """An uncleanly elected leader lacks records of the old one; after the old one is elected again none is missing."""
-    hands = HandSteppedCluster("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
-    hands.notify(1, 2)
-    hands.do("shrink_isr", broker=1, out=[2])
-    hands.append(1, "a", "b")
-    query = hands.cluster.query
-    hands.lead(2, notify=(), unclean=True)
+    stepped = HandSteppedCluster("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
+    stepped.notify(1, 2)
+    stepped.do("shrink_isr", broker=1, out=[2])
+    stepped.append(1, "a", "b")
+    query = stepped.cluster.query
+    stepped.lead(2, notify=(), unclean=True)
     assert (query.missing(), query.acked_lost()) == (2, 0)
-    hands.lead(1, notify=(), unclean=True)
+    stepped.lead(1, notify=(), unclean=True)
     assert (query.missing(), query.acked_lost()) == (0, 0)
 
 
@@ -309,70 +309,70 @@ def test_leadership_and_followers_agree_about_committed_records() -> None:
     assert checked > 1_000
 
 
-def lost_causes(hands: HandSteppedCluster) -> list[str]:
-    hands.close()
-    return [event.cause for event in hands.cluster.drain() if isinstance(event, RecordsLost)]
+def lost_causes(stepped: HandSteppedCluster) -> list[str]:
+    stepped.close()
+    return [event.cause for event in stepped.cluster.drain() if isinstance(event, RecordsLost)]
 
 
 def test_a_cause_names_the_isr_that_acknowledged_not_the_one_that_was_there_at_the_append(
     snapshot: SnapshotAssertion,
 ) -> None:
-    hands = HandSteppedCluster("3.6", placement=(1, 2))
-    hands.notify(1, 2)
-    hands.append(1, "a", acks="all")
-    assert hands.cluster.query.acked() == 0
-    hands.do("shrink_isr", broker=1, out=[2])
-    assert hands.cluster.query.acked() == 1
-    hands.lead(2, notify=(2,), unclean=True)
-    hands.do("power_loss", broker=1, keep=0)
+    stepped = HandSteppedCluster("3.6", placement=(1, 2))
+    stepped.notify(1, 2)
+    stepped.append(1, "a", acks="all")
+    assert stepped.cluster.query.acked() == 0
+    stepped.do("shrink_isr", broker=1, out=[2])
+    assert stepped.cluster.query.acked() == 1
+    stepped.lead(2, notify=(2,), unclean=True)
+    stepped.do("power_loss", broker=1, keep=0)
 
-    (cause,) = lost_causes(hands)
+    (cause,) = lost_causes(stepped)
     assert cause == snapshot
 
 
 def test_a_cause_does_not_use_a_later_isr(snapshot: SnapshotAssertion) -> None:
-    hands = HandSteppedCluster("3.6", config={"min.insync.replicas": 2})
-    hands.notify(1, 2, 3)
-    hands.append(1, "a", acks="all")
-    hands.fetch(2, 3, 2, 3)
-    hands.do("shrink_isr", broker=1, out=[2, 3])
-    hands.do("power_loss", broker=1, keep=0)
-    hands.do("restart", broker=1)
-    hands.lead(1, notify=(1, 2, 3))
-    hands.fetch(2, 3)
+    stepped = HandSteppedCluster("3.6", config={"min.insync.replicas": 2})
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a", acks="all")
+    stepped.fetch(2, 3, 2, 3)
+    stepped.do("shrink_isr", broker=1, out=[2, 3])
+    stepped.do("power_loss", broker=1, keep=0)
+    stepped.do("restart", broker=1)
+    stepped.lead(1, notify=(1, 2, 3))
+    stepped.fetch(2, 3)
 
-    (cause,) = lost_causes(hands)
+    (cause,) = lost_causes(stepped)
     assert cause == snapshot
 
 
 def test_a_cause_names_no_later_or_unrelated_truncation(snapshot: SnapshotAssertion) -> None:
-    hands = HandSteppedCluster("3.9", placement=(1, 2))
-    hands.notify(1, 2)
-    hands.append(1, "a0")
-    hands.fetch(2, 2)
-    hands.append(1, "a1")
-    hands.lead(2, notify=(2,))
-    hands.append(2, "b1")
-    hands.lead(1, notify=(1, 2))
-    hands.fetch(2, 2, 2)
+    stepped = HandSteppedCluster("3.9", placement=(1, 2))
+    stepped.notify(1, 2)
+    stepped.append(1, "a0")
+    stepped.fetch(2, 2)
+    stepped.append(1, "a1")
+    stepped.lead(2, notify=(2,))
+    stepped.append(2, "b1")
+    stepped.lead(1, notify=(1, 2))
+    stepped.fetch(2, 2, 2)
 
-    causes = lost_causes(hands)
+    causes = lost_causes(stepped)
     assert len(causes) == 1
     assert "(b1)" in causes[0]
     assert causes[0] == snapshot
 
 
 def test_a_record_lost_again_has_the_cause_of_its_last_loss(snapshot: SnapshotAssertion) -> None:
-    hands = HandSteppedCluster("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
-    hands.notify(1, 2)
-    hands.do("shrink_isr", broker=1, out=[2])
-    hands.append(1, "a")
-    hands.lead(2, notify=(2,), unclean=True)
-    hands.lead(1, notify=(), unclean=True)
-    assert hands.cluster.query.missing() == 0
-    hands.do("power_loss", broker=1, keep=0)
-    hands.do("restart", broker=1)
-    hands.lead(1, notify=(1,))
+    stepped = HandSteppedCluster("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
+    stepped.notify(1, 2)
+    stepped.do("shrink_isr", broker=1, out=[2])
+    stepped.append(1, "a")
+    stepped.lead(2, notify=(2,), unclean=True)
+    stepped.lead(1, notify=(), unclean=True)
+    assert stepped.cluster.query.missing() == 0
+    stepped.do("power_loss", broker=1, keep=0)
+    stepped.do("restart", broker=1)
+    stepped.lead(1, notify=(1,))
 
-    (cause,) = lost_causes(hands)
+    (cause,) = lost_causes(stepped)
     assert cause == snapshot

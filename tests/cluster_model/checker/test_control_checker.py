@@ -68,11 +68,11 @@ def test_an_isr_member_that_lacks_committed_records_is_reported(monkeypatch: pyt
         return leader_leo
 
     def shrunk() -> HandSteppedCluster:
-        hands = HandSteppedCluster("3.9")
-        hands.notify(1, 2, 3)
-        hands.append(1, "a")
-        hands.do("shrink_isr", broker=1, out=[3])
-        return hands
+        stepped = HandSteppedCluster("3.9")
+        stepped.notify(1, 2, 3)
+        stepped.append(1, "a")
+        stepped.do("shrink_isr", broker=1, out=[3])
+        return stepped
 
     assert shrunk().broken() == set()
     monkeypatch.setattr(partition, "high_watermark", alone)
@@ -81,12 +81,12 @@ def test_an_isr_member_that_lacks_committed_records_is_reported(monkeypatch: pyt
 
 def test_old_versions_are_known_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "high_watermark", lambda leo, _needed: leo)
-    hands = HandSteppedCluster("2.0")
-    hands.notify(1, 2, 3)
-    hands.append(1, "a")
-    hands.do("shrink_isr", broker=1, out=[3])
-    assert LEADER_COMPLETENESS in hands.broken()
-    assert hands.cluster.checker.invariants.unexpected == {}
+    stepped = HandSteppedCluster("2.0")
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a")
+    stepped.do("shrink_isr", broker=1, out=[3])
+    assert LEADER_COMPLETENESS in stepped.broken()
+    assert stepped.cluster.checker.invariants.unexpected == {}
 
 
 @pytest.mark.slow
@@ -178,12 +178,12 @@ def test_a_recovering_leader_with_another_isr_member_is_reported(monkeypatch: py
     def recovering(self: CommittedState, change: PartitionChange, now: int) -> bool:
         return real(self, change._replace(state=change.state._replace(recovering=True)), now)
 
-    hands = HandSteppedCluster("3.9")
-    hands.do("elect", leader=2)
-    assert hands.broken() == set()
+    stepped = HandSteppedCluster("3.9")
+    stepped.do("elect", leader=2)
+    assert stepped.broken() == set()
     monkeypatch.setattr(CommittedState, "commit", recovering)
-    hands.do("elect", leader=3)
-    assert hands.broken() == {RECOVERY}
+    stepped.do("elect", leader=3)
+    assert stepped.broken() == {RECOVERY}
 
 
 # -- zombies -----------------------------------------------------------------------------------------------------------
@@ -220,11 +220,11 @@ def test_a_restarted_broker_may_accept_any_controller_epoch() -> None:
 
 def test_an_isr_change_of_a_deposed_leader_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def zombie() -> HandSteppedCluster:
-        hands = HandSteppedCluster("3.9")
-        hands.notify(1, 2, 3)
-        hands.lead(2, notify=(2, 3))
-        hands.do("shrink_isr", broker=1, out=[3])
-        return hands
+        stepped = HandSteppedCluster("3.9")
+        stepped.notify(1, 2, 3)
+        stepped.lead(2, notify=(2, 3))
+        stepped.do("shrink_isr", broker=1, out=[3])
+        return stepped
 
     assert zombie().broken() == set()
     monkeypatch.setattr(alter_partition, "validate_kraft", lambda *_words, **_named: KafkaError.NONE)
@@ -260,10 +260,10 @@ def test_a_leader_that_lost_its_log_is_reported(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_decreasing_partition_epoch_is_reported_at_every_decision() -> None:
-    hands = HandSteppedCluster("3.9")
-    hands.do("elect", leader=2)
-    hands.cluster.emit(PartitionOffline(0, P, 2, 0, (1,)))
-    assert hands.broken() == {EPOCHS}
+    stepped = HandSteppedCluster("3.9")
+    stepped.do("elect", leader=2)
+    stepped.cluster.emit(PartitionOffline(0, P, 2, 0, (1,)))
+    assert stepped.broken() == {EPOCHS}
 
 
 @pytest.mark.slow
@@ -299,27 +299,27 @@ def test_controllers_with_a_shared_or_decreasing_epoch_are_reported(snapshot: Sn
 def test_an_epoch_cache_that_does_not_increase_or_ends_after_the_log_is_reported(
     entries: tuple[tuple[int, int], ...],
 ) -> None:
-    hands = HandSteppedCluster("3.9")
-    hands.notify(1, 2, 3)
-    hands.append(1, "a", "b")
-    hands.cluster.cluster_state.replicas[P][3].log.epochs.entries = entries
-    hands.lead(2, notify=(3,))
-    assert hands.broken() == {EPOCHS}
+    stepped = HandSteppedCluster("3.9")
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a", "b")
+    stepped.cluster.cluster_state.replicas[P][3].log.epochs.entries = entries
+    stepped.lead(2, notify=(3,))
+    assert stepped.broken() == {EPOCHS}
 
 
 def test_decreasing_batch_epochs_along_a_log_are_reported() -> None:
-    hands = HandSteppedCluster("3.9")
-    hands.notify(1, 2, 3)
-    hands.append(1, "a", "b")
-    hands.fetch(2)
-    hands.lead(2, notify=(2, 1))
-    hands.append(2, "c")
-    assert hands.broken() == set()
-    log = hands.cluster.cluster_state.replicas[P][2].log
+    stepped = HandSteppedCluster("3.9")
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a", "b")
+    stepped.fetch(2)
+    stepped.lead(2, notify=(2, 1))
+    stepped.append(2, "c")
+    assert stepped.broken() == set()
+    log = stepped.cluster.cluster_state.replicas[P][2].log
     (_start, old), (_between, new) = log.extents
     log.extents[:] = [(0, new), (2, old)]
-    hands.lead(3, notify=(2,))
-    assert EPOCHS in hands.broken()
+    stepped.lead(3, notify=(2,))
+    assert EPOCHS in stepped.broken()
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------

@@ -15,12 +15,12 @@ LIVE = {1: 10, 2: 20, 3: 30}
 
 def proposing(kafka: str) -> HandSteppedCluster:
     """Broker 1 leads and has just proposed an ISR without broker 3."""
-    hands = HandSteppedCluster(kafka)
-    hands.notify(1, 2, 3)
-    leadership = hands.cluster.cluster_state.replicas[P][1].leadership
+    stepped = HandSteppedCluster(kafka)
+    stepped.notify(1, 2, 3)
+    leadership = stepped.cluster.cluster_state.replicas[P][1].leadership
     assert leadership is not None
     leadership.propose((1, 2))
-    return hands
+    return stepped
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_a_leader_reverts_stays_pending_or_asks_again(
 @pytest.mark.parametrize("error", [KafkaError.NONE, KafkaError.INELIGIBLE_REPLICA])
 def test_an_answer_that_newer_metadata_overtook_says_nothing_of_the_next_proposal(error: KafkaError) -> None:
     """The ISR shrinks as proposed, the leader learns it and proposes to grow it, and then the response arrives."""
-    hands = proposing("3.9")
-    replica = hands.cluster.cluster_state.replicas[P][1]
+    stepped = proposing("3.9")
+    replica = stepped.cluster.cluster_state.replicas[P][1]
     leadership = replica.leadership
     assert leadership is not None
-    state = hands.cluster._context.decisions[P][-1]._replace(isr=(1, 2), partition_epoch=1)
+    state = stepped.cluster._context.decisions[P][-1]._replace(isr=(1, 2), partition_epoch=1)
     assert replica.apply(state, 0)
     leadership.propose((1, 2, 3))
 

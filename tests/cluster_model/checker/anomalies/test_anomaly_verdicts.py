@@ -25,12 +25,12 @@ class Case:
         placement: tuple[int, ...] = (A, B, C), **config: int | bool
     ) -> None:  # fmt: skip
         named = {key.replace("_", "."): value for key, value in config.items()}
-        self.hands = HandSteppedCluster(kafka, placement=placement, config=dict(named))
-        self.hands.notify(*placement)
-        self.hands.append(A, "a", "b", acks="all")
+        self.stepped = HandSteppedCluster(kafka, placement=placement, config=dict(named))
+        self.stepped.notify(*placement)
+        self.stepped.append(A, "a", "b", acks="all")
         if len(placement) > 1:
-            self.hands.fetch(B, C, B, C)
-        cluster = self.hands.cluster
+            self.stepped.fetch(B, C, B, C)
+        cluster = self.stepped.cluster
         self.facts = KeyIndex(lambda _key, _log_branch, start, end: [(start, SHOP, start, end - start)])
         self.acknowledged(0, 2)
         producers = {SHOP: ProducerSettings(acks=acks, transactional=transactional)}
@@ -44,25 +44,25 @@ class Case:
         facts = self.facts.key(P)
         facts.sends(SHOP, start, end - start)
         facts.ended_with(OK, SHOP, start, end - start)
-        facts.observe(self.hands.cluster.cluster_state.replicas[P][A].log.branch_at(start).id, start, end)
+        facts.observe(self.stepped.cluster.cluster_state.replicas[P][A].log.branch_at(start).id, start, end)
 
     def why(self) -> str:
-        for event in self.hands.cluster.drain():
+        for event in self.stepped.cluster.drain():
             if isinstance(event, TraceEvent):
                 self.now.observe(event)
         return self.now.why_lost(SHOP, P, written=True)
 
     def alone(self) -> None:
-        self.hands.do("shrink_isr", broker=A, out=[B, C])
+        self.stepped.do("shrink_isr", broker=A, out=[B, C])
 
     def uncleanly(self) -> None:
         self.alone()
-        self.hands.do("crash", broker=A)
-        self.hands.lead(B, notify=(B, C), unclean=True)
+        self.stepped.do("crash", broker=A)
+        self.stepped.lead(B, notify=(B, C), unclean=True)
 
     def off(self, *brokers: int) -> None:
         for broker in brokers:
-            self.hands.do("power_loss", broker=broker, keep=0)
+            self.stepped.do("power_loss", broker=broker, keep=0)
 
 
 def nothing(_case: Case) -> None:
@@ -77,7 +77,7 @@ def no_power_elsewhere(case: Case) -> None:
 
 def the_only_one_crashes(case: Case) -> None:
     case.alone()
-    case.hands.do("crash", broker=A)
+    case.stepped.do("crash", broker=A)
 
 
 def the_only_one_loses_power(case: Case) -> None:
@@ -87,21 +87,21 @@ def the_only_one_loses_power(case: Case) -> None:
 
 def damaged(case: Case) -> None:
     event = BatchCorrupted(1, P, A, 0, 2, "value")
-    case.hands.cluster.cluster_state.replicas[P][A].damages = (CorruptBatchRange(0, 2, "value"),)
-    case.hands.cluster.checker.invariants.allowed_losses.before(event)
+    case.stepped.cluster.cluster_state.replicas[P][A].damages = (CorruptBatchRange(0, 2, "value"),)
+    case.stepped.cluster.checker.invariants.allowed_losses.before(event)
     case.now.observe(event)
 
 
 def damaged_before(case: Case) -> None:
     """A's disk was damaged; then B became leader, and records written by B are lost."""
     damaged(case)
-    case.hands.lead(A, notify=(A, B, C))
-    case.hands.append(A, "c", acks="all")
+    case.stepped.lead(A, notify=(A, B, C))
+    case.stepped.append(A, "c", acks="all")
     case.acknowledged(2, 3)
 
 
 def deleted(case: Case) -> None:
-    del case.hands.cluster.cluster_state.records[P]
+    del case.stepped.cluster.cluster_state.records[P]
 
 
 Act = Callable[[Case], None]
@@ -144,7 +144,7 @@ def test_a_loss_is_allowed_only_if_its_reason_has_happened(name: str, snapshot: 
 @pytest.mark.parametrize("version", RELEASE_LINES)
 def test_a_loss_is_allowed_if_the_version_is_known_for_it(version: str) -> None:
     case = Case(version)
-    profile = case.hands.cluster.cluster_state.profile
+    profile = case.stepped.cluster.cluster_state.profile
     assert bool(case.why()) == (not profile.kip_320)
     assert case.why().startswith("known for ") == (profile.number < (2, 1))
 
@@ -154,7 +154,7 @@ def test_excuses_of_a_deleted_partition_are_kept(snapshot: SnapshotAssertion) ->
     case.uncleanly()
     why = case.why()
     case.now.observe(PartitionDeleted(9, P))
-    case.hands.cluster.checker.invariants.allowed_losses.forget(P)
+    case.stepped.cluster.checker.invariants.allowed_losses.forget(P)
     assert case.now.why_lost("", P) == why
     assert why == snapshot
     assert case.now.why_lost(SHOP, P, written=True) == ""

@@ -19,7 +19,7 @@ from tests.cluster_model.checker.invariants.test_safety_mutations import (
     B,
     C,
     consumers_read_to_the_end,
-    hands,
+    stepped,
     violations,
 )
 from tests.cluster_model.checker.test_control_checker import build, later
@@ -39,7 +39,7 @@ def unexpected(found: Any) -> list[InvariantViolated]:
 def test_a_reader_above_an_hw_that_never_moved_is_reported(sound: bool, monkeypatch: Patch) -> None:
     if not sound:
         consumers_read_to_the_end(monkeypatch)
-    made = hands()
+    made = stepped()
     made.append(A, "x")
     made.do("consume", broker=A)
     told = [(each.invariant, each.offset, each.end_offset) for each in unexpected(made)]
@@ -86,7 +86,7 @@ def test_a_member_that_lacks_committed_records_is_reported_once_per_epoch(monkey
 
 
 def test_kept_epochs_and_losses_are_bounded() -> None:
-    made = hands()
+    made = stepped()
     safety = made.cluster.checker.invariants
     bounded = safety.properties["acks-one-bounded"]
     assert isinstance(bounded, AcksOneBounded)
@@ -103,7 +103,7 @@ def test_kept_epochs_and_losses_are_bounded() -> None:
 
 
 def test_a_controller_with_an_older_epoch_of_its_own_is_reported() -> None:
-    made = hands()
+    made = stepped()
     safety = made.cluster.checker.invariants
     safety.observe(ControllerChanged(0, "controller 1", 1, 5))
     assert violations(made) == []
@@ -117,7 +117,7 @@ def test_a_controller_with_an_older_epoch_of_its_own_is_reported() -> None:
 @pytest.mark.parametrize("kafka", ["0.10.2", "2.8", "3.9", "4.1"])
 def test_an_acknowledgement_before_its_commit_is_reported_without_a_loss(kafka: str, monkeypatch: Patch) -> None:
     def told() -> list[tuple[str, int, int, str]]:
-        made = hands(kafka=kafka, records=1)
+        made = stepped(kafka=kafka, records=1)
         made.append(A, "x", acks="all")
         made.append(A, "y", acks="all")
         made.fetch(B, C, B, C)
@@ -129,7 +129,7 @@ def test_an_acknowledgement_before_its_commit_is_reported_without_a_loss(kafka: 
 
 
 def test_an_acknowledgement_received_after_a_leader_change_is_not_too_early() -> None:
-    made = hands(records=1)
+    made = stepped(records=1)
     made.append(A, "x", acks="all")
     replica = made.cluster.cluster_state.replicas[P][A]
     log_branch = replica.log.branch_at(1).id
@@ -145,7 +145,7 @@ def test_every_batch_of_an_hw_advance_needs_min_isr(monkeypatch: Patch) -> None:
     """Of two delayed requests the first is answered with success, the second is not."""
 
     def told() -> list[tuple[int, int]]:
-        made = hands(kafka="3.6", records=1, min_insync_replicas=2)
+        made = stepped(kafka="3.6", records=1, min_insync_replicas=2)
         made.append(A, "x", acks="all")
         made.append(A, "y", acks="all")
         made.do("shrink_isr", broker=A, out=[B, C])
@@ -170,7 +170,7 @@ def test_every_batch_of_an_hw_advance_needs_min_isr(monkeypatch: Patch) -> None:
 def test_records_missing_from_a_leader_without_log_are_reported_when_it_leads_or_at_the_end(
     elected: tuple[int, ...], told: bool
 ) -> None:
-    made = hands(kafka="2.1")
+    made = stepped(kafka="2.1")
     made.append(A, "x", acks="all")
     made.fetch(B, C, B, C)
     for broker in (B, C):
@@ -186,7 +186,7 @@ def test_records_missing_from_a_leader_without_log_are_reported_when_it_leads_or
 
 
 def test_a_leader_without_log_that_is_fenced_has_lost_nothing() -> None:
-    made = hands(kafka="2.1")
+    made = stepped(kafka="2.1")
     made.append(A, "x", acks="all")
     made.fetch(B, C, B, C)
     made.do("power_loss", broker=B, keep=0)
@@ -203,7 +203,7 @@ def test_a_leader_without_log_that_is_fenced_has_lost_nothing() -> None:
 def test_a_deposed_leader_cannot_change_the_isr_before_its_successor_leads(sound: bool, monkeypatch: Patch) -> None:
     if not sound:
         monkeypatch.setattr(alter_partition, "validate_kraft", lambda *_words, **_named: KafkaError.NONE)
-    made = hands()
+    made = stepped()
     made.do("elect", leader=B)
     made.do("shrink_isr", broker=A, out=[C])
     told = [(each.invariant, each.leader_epoch) for each in unexpected(made)]
@@ -215,7 +215,7 @@ def test_a_deposed_leader_cannot_change_the_isr_before_its_successor_leads(sound
 
 def damaged_and_lost(broker: int, offset: int) -> list[tuple[int, int]]:
     """One batch is damaged on one disk; then a record is acknowledged too early, and its leader is deposed."""
-    made = hands(records=1)
+    made = stepped(records=1)
     replica = made.cluster.cluster_state.replicas[P][broker]
     log_manager.damage(replica, offset, "value", 0)
     made.append(A, "x", acks="all")
@@ -235,7 +235,7 @@ def test_damage_to_one_copy_of_one_batch_excuses_the_loss_of_no_other(
 
 
 def test_damage_on_the_leaders_disk_is_excused() -> None:
-    made = hands(records=0)
+    made = stepped(records=0)
     made.append(A, "x", acks="all")
     made.fetch(B, C, B, C)
     log_manager.damage(made.cluster.cluster_state.replicas[P][A], 0, "value", 0)
@@ -249,7 +249,7 @@ def test_damage_on_the_leaders_disk_is_excused() -> None:
 def test_a_lossy_crash_that_has_healed_explains_nothing_later(monkeypatch: Patch) -> None:
     """2.1 is known for losses after a lossy crash, but not for an early acknowledgement two epochs later."""
     monkeypatch.setattr(PartitionLeaderState, "_settled", lambda _self, _required: KafkaError.NONE)
-    made = hands(kafka="2.1", records=1)
+    made = stepped(kafka="2.1", records=1)
     made.do("power_loss", broker=C, keep=0)
     made.do("restart", broker=C)
     made.lead(B, notify=(A, B, C))
@@ -263,7 +263,7 @@ def test_a_lossy_crash_that_has_healed_explains_nothing_later(monkeypatch: Patch
 
 
 def test_with_manual_steps_a_leader_without_log_is_known(snapshot: SnapshotAssertion) -> None:
-    made = hands()
+    made = stepped()
     made.append(A, "x", acks="all")
     made.fetch(B, C, B, C)
     made.do("power_loss", broker=B, keep=0)

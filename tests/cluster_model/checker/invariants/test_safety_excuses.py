@@ -22,7 +22,7 @@ def excuses_of(cluster: Cluster) -> AllowedLosses:
     return cluster.checker.invariants.allowed_losses
 
 
-def hands(kafka: str = "3.9", **config: int | bool) -> HandSteppedCluster:
+def stepped(kafka: str = "3.9", **config: int | bool) -> HandSteppedCluster:
     made = HandSteppedCluster(kafka, config={key.replace("_", "."): value for key, value in config.items()})
     made.notify(A, B, C)
     made.append(A, "a", "b", acks="all")
@@ -33,7 +33,7 @@ def hands(kafka: str = "3.9", **config: int | bool) -> HandSteppedCluster:
 def test_a_process_crash_never_excuses_a_loss_of_acks_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """An early acknowledgement, then a crash of the leader's process."""
     monkeypatch.setattr(PartitionLeaderState, "_settled", lambda _self, _required: KafkaError.NONE)
-    made = hands()
+    made = stepped()
     made.append(A, "c", acks="all")
     made.do("crash", broker=A)
     made.lead(B, notify=(B, C))
@@ -45,7 +45,7 @@ def test_a_process_crash_never_excuses_a_loss_of_acks_all(monkeypatch: pytest.Mo
 
 
 def test_an_unclean_election_excuses_earlier_records_only() -> None:
-    made = hands(unclean_leader_election_enable=True)
+    made = stepped(unclean_leader_election_enable=True)
     made.do("shrink_isr", broker=A, out=[B, C])
     made.append(A, "c", acks="all")
     made.do("crash", broker=A)
@@ -56,7 +56,7 @@ def test_an_unclean_election_excuses_earlier_records_only() -> None:
 
 
 def test_a_lossy_crash_excuses_only_with_the_last_member() -> None:
-    made = hands()
+    made = stepped()
     made.do("power_loss", broker=B, keep=0)
     assert not excuses_of(made.cluster).covers(P, 0)
     made.do("shrink_isr", broker=A, out=[B, C])
@@ -67,7 +67,7 @@ def test_a_lossy_crash_excuses_only_with_the_last_member() -> None:
 
 
 def test_the_last_isr_member_may_have_lost_power_together_with_others() -> None:
-    made = hands()
+    made = stepped()
     made.do("power_loss", broker=A, keep=0)
     assert not excuses_of(made.cluster).covers(P, 0)
     made.do("power_loss", broker=B, keep=0)
@@ -76,7 +76,7 @@ def test_the_last_isr_member_may_have_lost_power_together_with_others() -> None:
 
 
 def test_with_eligible_leader_replicas_as_many_as_the_minimum_may_be_lost() -> None:
-    made = hands("4.1", min_insync_replicas=2)
+    made = stepped("4.1", min_insync_replicas=2)
     made.do("power_loss", broker=A, keep=0)
     assert not excuses_of(made.cluster).covers(P, 0)
     made.do("power_loss", broker=B, keep=0)
@@ -84,7 +84,7 @@ def test_with_eligible_leader_replicas_as_many_as_the_minimum_may_be_lost() -> N
 
 
 def test_a_replica_that_lost_records_has_caught_up_at_a_later_leaders_hw() -> None:
-    made = hands()
+    made = stepped()
     made.do("power_loss", broker=C, keep=0)
     made.do("restart", broker=C)
     made.lead(B, notify=(A, B, C))
@@ -96,7 +96,7 @@ def test_a_replica_that_lost_records_has_caught_up_at_a_later_leaders_hw() -> No
 
 
 def test_loss_of_acks_1_is_reported_exactly_and_is_no_violation() -> None:
-    made = hands()
+    made = stepped()
     made.append(A, "x")
     made.append(A, "y", "z")
     made.lead(B, notify=(A, B, C))
@@ -107,14 +107,14 @@ def test_loss_of_acks_1_is_reported_exactly_and_is_no_violation() -> None:
 
 
 def test_state_goes_into_keyframes() -> None:
-    made = hands(unclean_leader_election_enable=True)
+    made = stepped(unclean_leader_election_enable=True)
     made.do("shrink_isr", broker=A, out=[B, C])
     made.append(A, "c")
     made.do("power_loss", broker=C, keep=0)
     made.lead(B, notify=(B,), unclean=True)
     safety = made.cluster.checker.invariants
     saved = safety.save()
-    other = hands(unclean_leader_election_enable=True).cluster.checker.invariants
+    other = stepped(unclean_leader_election_enable=True).cluster.checker.invariants
     assert other.save() != saved
     other.load(saved)
     assert other.save() == saved

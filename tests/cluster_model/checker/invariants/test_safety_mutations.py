@@ -48,7 +48,7 @@ class Mutation(NamedTuple):
     told: dict[str, list[Place]]
 
 
-def hands(*, kafka: str = "3.9", records: int = 0, **config: Any) -> HandSteppedCluster:
+def stepped(*, kafka: str = "3.9", records: int = 0, **config: Any) -> HandSteppedCluster:
     """Three brokers with their roles applied; so many records on all of them, each known to all as committed."""
     made = HandSteppedCluster(kafka, config={key.replace("_", "."): value for key, value in config.items()})
     made.notify(A, B, C)
@@ -87,7 +87,7 @@ def having(where: object, name: str, value: object) -> Callable[[Patch], None]:
 
 def shrunk() -> HandSteppedCluster:
     """A record that no follower has fetched, and a member that leaves the ISR."""
-    made = hands(records=1)
+    made = stepped(records=1)
     made.append(A, "x")
     made.do("shrink_isr", broker=A, out=[C])
     return made
@@ -95,7 +95,7 @@ def shrunk() -> HandSteppedCluster:
 
 def half_fetched() -> HandSteppedCluster:
     """One of two followers has fetched a record."""
-    made = hands(records=1)
+    made = stepped(records=1)
     made.append(A, "x")
     made.fetch(B, B)
     return made
@@ -103,7 +103,7 @@ def half_fetched() -> HandSteppedCluster:
 
 def promised_and_elected() -> HandSteppedCluster:
     """An acks=all record that no follower has fetched, and a new leader."""
-    made = hands(records=1)
+    made = stepped(records=1)
     made.append(A, "x", acks="all")
     made.lead(B, notify=(B, C))
     return made
@@ -111,7 +111,7 @@ def promised_and_elected() -> HandSteppedCluster:
 
 def zombie() -> HandSteppedCluster:
     """A deposed leader with a tail of its own becomes a follower."""
-    made = hands(records=1)
+    made = stepped(records=1)
     made.lead(B, notify=(B, C))
     made.append(A, "q")
     made.append(B, "b", "c")
@@ -123,7 +123,7 @@ def zombie() -> HandSteppedCluster:
 
 def failed_over_twice() -> HandSteppedCluster:
     """A committed record whose HW the followers have not received; two leaders crash one after the other."""
-    made = hands(min_insync_replicas=2)
+    made = stepped(min_insync_replicas=2)
     made.lead(C, notify=(A, B, C))
     made.append(C, "m0", acks="all")
     made.fetch(A, B, A, B)
@@ -136,7 +136,7 @@ def failed_over_twice() -> HandSteppedCluster:
 
 def led_by_b() -> HandSteppedCluster:
     """Another leader is elected and has started to lead."""
-    made = hands(records=2)
+    made = stepped(records=2)
     made.lead(B, notify=(B, C))
     made.append(B, "b")
     return made
@@ -144,7 +144,7 @@ def led_by_b() -> HandSteppedCluster:
 
 def follower_joins() -> HandSteppedCluster:
     """A follower leaves the ISR, lags, catches up and joins again."""
-    made = hands(records=1)
+    made = stepped(records=1)
     made.do("shrink_isr", broker=A, out=[C])
     made.append(A, "x")
     made.fetch(B, B, C)
@@ -157,7 +157,7 @@ def follower_joins() -> HandSteppedCluster:
 
 def joins_too_early() -> HandSteppedCluster:
     """A lagging follower that the join rule keeps out of the ISR."""
-    made = hands(records=1)
+    made = stepped(records=1)
     made.do("shrink_isr", broker=A, out=[C])
     made.append(A, "x")
     made.fetch(B, B)
@@ -167,7 +167,7 @@ def joins_too_early() -> HandSteppedCluster:
 
 def read_to_the_end() -> HandSteppedCluster:
     """A consumer reads up to the HW while a record waits for followers."""
-    made = hands(records=2)
+    made = stepped(records=2)
     made.append(A, "x")
     made.do("consume", broker=A)
     return made
@@ -176,7 +176,7 @@ def read_to_the_end() -> HandSteppedCluster:
 def alone(kafka: str = "3.9") -> Callable[[], HandSteppedCluster]:
     def scene() -> HandSteppedCluster:
         """Fewer in-sync replicas than min.insync.replicas."""
-        made = hands(kafka=kafka, records=1, min_insync_replicas=2)
+        made = stepped(kafka=kafka, records=1, min_insync_replicas=2)
         made.append(A, "x", acks="all")
         made.do("shrink_isr", broker=A, out=[B, C])
         return made
@@ -186,7 +186,7 @@ def alone(kafka: str = "3.9") -> Callable[[], HandSteppedCluster]:
 
 def rebounds() -> HandSteppedCluster:
     """Leadership moves to another broker and back."""
-    made = hands(records=2)
+    made = stepped(records=2)
     made.lead(B, notify=(A, B, C))
     made.fetch(A, C, A, C)
     made.lead(A, notify=(A, B, C))
@@ -195,7 +195,7 @@ def rebounds() -> HandSteppedCluster:
 
 def elected_twice() -> HandSteppedCluster:
     """An election of which no broker is informed."""
-    made = hands()
+    made = stepped()
     made.do("elect", leader=B)
     made.do("elect", leader=A)
     return made
@@ -203,7 +203,7 @@ def elected_twice() -> HandSteppedCluster:
 
 def word_of_the_past() -> HandSteppedCluster:
     """A deposed leader proposes an ISR."""
-    made = hands()
+    made = stepped()
     made.lead(B, notify=(B, C))
     made.do("shrink_isr", broker=A, out=[C])
     return made
@@ -549,7 +549,7 @@ def test_a_broken_rule_is_reported_by_the_expected_invariants_only(
 
 
 def test_a_different_record_at_an_offset_already_read_is_reported() -> None:
-    made = hands(records=2)
+    made = stepped(records=2)
     assert violations(made) == []
     cluster_state = made.cluster.cluster_state
     stranger = cluster_state.epoch_branches[P].begin(A, 0, 0, cluster_state.records[P].topic_id)

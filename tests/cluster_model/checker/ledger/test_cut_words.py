@@ -30,16 +30,16 @@ def test_a_high_watermark_is_stale_only_below_committed_records() -> None:
 @pytest.mark.parametrize("committed", [False, True])
 def test_an_unreadable_record_is_not_above_a_stale_high_watermark(*, committed: bool) -> None:
     """A follower truncates to its high watermark as it starts, before KIP-101, and is elected."""
-    hands = HandSteppedCluster("0.10.2", placement=(1, 2))
-    hands.notify(1, 2)
-    hands.append(1, "a")
-    hands.fetch(2)
+    stepped = HandSteppedCluster("0.10.2", placement=(1, 2))
+    stepped.notify(1, 2)
+    stepped.append(1, "a")
+    stepped.fetch(2)
     if committed:
-        assert hands.do("fetch_send", follower=2) == hands.do("fetch_serve", follower=2) == ""
-    hands.do("crash", broker=2)
-    hands.do("restart", broker=2)
-    hands.notify(2)
-    hands.lead(2, notify=(2,))
-    [missing] = [event for event in hands.cluster.drain() if isinstance(event, RecordsMissing)]
+        assert stepped.do("fetch_send", follower=2) == stepped.do("fetch_serve", follower=2) == ""
+    stepped.do("crash", broker=2)
+    stepped.do("restart", broker=2)
+    stepped.notify(2)
+    stepped.lead(2, notify=(2,))
+    [missing] = [event for event in stepped.cluster.drain() if isinstance(event, RecordsMissing)]
     assert missing.committed is committed
     assert ("its high watermark (0)," in missing.cause, "a stale high" in missing.cause) == (not committed, committed)

@@ -22,70 +22,70 @@ TERMS = ("missing", "acked_lost", "committed_lost", "duplicates", "reordered")
 
 def copied() -> HandSteppedCluster:
     """Five records on all three replicas, all of them committed."""
-    hands = HandSteppedCluster("3.9")
-    hands.notify(1, 2, 3)
-    hands.append(1, "a", "b", "c", "d", "e", acks="all")
-    hands.fetch(2, 3, 2, 3)
-    return hands
+    stepped = HandSteppedCluster("3.9")
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a", "b", "c", "d", "e", acks="all")
+    stepped.fetch(2, 3, 2, 3)
+    return stepped
 
 
-def log(hands: HandSteppedCluster, broker: int) -> ReplicaLog:
-    return hands.cluster.cluster_state.replicas[P][broker].log
+def log(stepped: HandSteppedCluster, broker: int) -> ReplicaLog:
+    return stepped.cluster.cluster_state.replicas[P][broker].log
 
 
-def found(hands: HandSteppedCluster) -> dict[str, int]:
+def found(stepped: HandSteppedCluster) -> dict[str, int]:
     """The non-zero counts of the ledger at the end."""
-    missing = hands.cluster.query.missing()
-    hands.close()
-    query = hands.cluster.query
+    missing = stepped.cluster.query.missing()
+    stepped.close()
+    query = stepped.cluster.query
     counts = {term: getattr(query, term)() for term in TERMS[1:]}
     return {term: count for term, count in {"missing": missing, **counts}.items() if count}
 
 
-def dropped_silently(hands: HandSteppedCluster) -> None:
+def dropped_silently(stepped: HandSteppedCluster) -> None:
     for broker in (1, 2, 3):
-        log(hands, broker).truncate(3)
+        log(stepped, broker).truncate(3)
 
 
-def dropped_by_the_next_leader(hands: HandSteppedCluster) -> None:
-    log(hands, 2).truncate(4)
-    hands.lead(2, notify=(2,))
+def dropped_by_the_next_leader(stepped: HandSteppedCluster) -> None:
+    log(stepped, 2).truncate(4)
+    stepped.lead(2, notify=(2,))
 
 
-def appended_twice(hands: HandSteppedCluster) -> None:
-    hands.cluster._produces._sequences[P] = 1
-    hands.append(1, "b", "c")
+def appended_twice(stepped: HandSteppedCluster) -> None:
+    stepped.cluster._produces._sequences[P] = 1
+    stepped.append(1, "b", "c")
 
 
-def appended_late(hands: HandSteppedCluster) -> None:
-    hands.cluster._produces._sequences[P] = 9
-    hands.append(1, "later")
-    hands.cluster._produces._sequences[P] = 6
-    hands.append(1, "x", "y")
+def appended_late(stepped: HandSteppedCluster) -> None:
+    stepped.cluster._produces._sequences[P] = 9
+    stepped.append(1, "later")
+    stepped.cluster._produces._sequences[P] = 6
+    stepped.append(1, "x", "y")
 
 
-def start_moved_silently(hands: HandSteppedCluster) -> None:
+def start_moved_silently(stepped: HandSteppedCluster) -> None:
     for broker in (1, 2, 3):
-        log(hands, broker).log_start = 2
+        log(stepped, broker).log_start = 2
 
 
-def start_moved(hands: HandSteppedCluster) -> None:
+def start_moved(stepped: HandSteppedCluster) -> None:
     for broker in (1, 2, 3):
-        log(hands, broker).move_start(2)
-        hands.cluster.emit(LogStartMoved(0, P, broker, 0, 2, "retention.bytes"))
+        log(stepped, broker).move_start(2)
+        stepped.cluster.emit(LogStartMoved(0, P, broker, 0, 2, "retention.bytes"))
 
 
-def high_watermark_lowered(hands: HandSteppedCluster) -> None:
-    hands.cluster.cluster_state.replicas[P][1].hw = 1
-    hands.cluster.emit(HwAdvanced(0, P, 1, 0, 1))
+def high_watermark_lowered(stepped: HandSteppedCluster) -> None:
+    stepped.cluster.cluster_state.replicas[P][1].hw = 1
+    stepped.cluster.emit(HwAdvanced(0, P, 1, 0, 1))
     for broker in (1, 2, 3):
-        hands.do("power_loss", broker=broker, keep=3)
+        stepped.do("power_loss", broker=broker, keep=3)
 
 
-def disks_gone(hands: HandSteppedCluster) -> None:
+def disks_gone(stepped: HandSteppedCluster) -> None:
     """There is no leader any more, and all logs are empty."""
     for broker in (1, 2, 3):
-        hands.do("power_loss", broker=broker, keep=0)
+        stepped.do("power_loss", broker=broker, keep=0)
 
 
 MUTATIONS: list[tuple[Callable[[HandSteppedCluster], None], dict[str, int]]] = [
@@ -108,31 +108,31 @@ def test_the_unmodified_model_loses_nothing() -> None:
 def test_a_mutation_shows_in_the_expected_count(
     mutate: Callable[[HandSteppedCluster], None], counts: dict[str, int]
 ) -> None:
-    hands = copied()
-    mutate(hands)
-    assert found(hands) == counts
+    stepped = copied()
+    mutate(stepped)
+    assert found(stepped) == counts
 
 
 def test_an_acknowledgement_for_a_record_that_is_not_there_is_missing() -> None:
-    hands = copied()
-    log_branch = log(hands, 1).extents[-1][1]
-    hands.append(1, "f")
-    log(hands, 1).truncate(5)
-    hands.cluster.emit(RecordsAcked(0, "hand", P, 6, 1, 1, 1, 0, 5, 0, log_branch))
-    assert hands.cluster.query.missing() == 0, "it was acknowledged before it went"
-    hands.lead(1, notify=(1,))
-    assert hands.cluster.query.missing() == 1
+    stepped = copied()
+    log_branch = log(stepped, 1).extents[-1][1]
+    stepped.append(1, "f")
+    log(stepped, 1).truncate(5)
+    stepped.cluster.emit(RecordsAcked(0, "hand", P, 6, 1, 1, 1, 0, 5, 0, log_branch))
+    assert stepped.cluster.query.missing() == 0, "it was acknowledged before it went"
+    stepped.lead(1, notify=(1,))
+    assert stepped.cluster.query.missing() == 1
 
 
 @pytest.mark.parametrize("acks", [0, 1])
 def test_records_accepted_by_a_deposed_leader_are_missing_at_once(acks: int) -> None:
     """With an acknowledgement, or with acks=0, where sending counts as acknowledged."""
-    hands = copied()
-    hands.lead(2, notify=(2,))
-    hands.append(1, "f", "g", acks=acks)
-    assert hands.cluster.query.missing() == 2
-    hands.append(2, "h", acks=acks)
-    assert hands.cluster.query.missing() == 2
+    stepped = copied()
+    stepped.lead(2, notify=(2,))
+    stepped.append(1, "f", "g", acks=acks)
+    assert stepped.cluster.query.missing() == 2
+    stepped.append(2, "h", acks=acks)
+    assert stepped.cluster.query.missing() == 2
 
 
 def test_with_a_premature_high_watermark_lost_records_count_as_committed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,11 +140,11 @@ def test_with_a_premature_high_watermark_lost_records_count_as_committed(monkeyp
         return leader_leo
 
     def tail() -> HandSteppedCluster:
-        hands = HandSteppedCluster("3.9")
-        hands.notify(1, 2, 3)
-        hands.append(1, "a", "b")
-        hands.lead(2, notify=(2,))
-        return hands
+        stepped = HandSteppedCluster("3.9")
+        stepped.notify(1, 2, 3)
+        stepped.append(1, "a", "b")
+        stepped.lead(2, notify=(2,))
+        return stepped
 
     assert found(tail()) == {"missing": 2, "acked_lost": 2}
     monkeypatch.setattr(partition, "high_watermark", ahead)
@@ -153,14 +153,14 @@ def test_with_a_premature_high_watermark_lost_records_count_as_committed(monkeyp
 
 def test_records_exposed_by_a_deposed_leader_are_committed() -> None:
     """Its successor has the records but has not received its election: consumers may read from the old leader."""
-    hands = HandSteppedCluster("3.9")
-    hands.notify(1, 2, 3)
-    hands.append(1, "a", "b", acks="all")
-    hands.do("elect", leader=2)
-    hands.fetch(2, 3, 2, 3)
-    assert hands.state(1)["hw"] == 2
-    disks_gone(hands)
-    assert found(hands)["committed_lost"] == 2
+    stepped = HandSteppedCluster("3.9")
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a", "b", acks="all")
+    stepped.do("elect", leader=2)
+    stepped.fetch(2, 3, 2, 3)
+    assert stepped.state(1)["hw"] == 2
+    disks_gone(stepped)
+    assert found(stepped)["committed_lost"] == 2
 
 
 def interrupted() -> Cluster:

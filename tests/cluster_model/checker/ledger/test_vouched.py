@@ -17,10 +17,10 @@ def told(ledger: Ledger, base: int) -> None:
 
 @pytest.mark.parametrize("order", list(permutations(range(4))))
 def test_acknowledgements_in_any_order_are_one_entry(order: tuple[int, ...]) -> None:
-    hands = HandSteppedCluster("3.9")
-    hands.notify(1, 2, 3)
-    hands.append(1, "a", "b", "c", "d")
-    ledger = hands.cluster.checker.ledger
+    stepped = HandSteppedCluster("3.9")
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a", "b", "c", "d")
+    ledger = stepped.cluster.checker.ledger
     ledger.ack_isrs.forget(P)
     ledger._acked[P].by_log_branch.clear()
     for base in order:
@@ -29,13 +29,13 @@ def test_acknowledgements_in_any_order_are_one_entry(order: tuple[int, ...]) -> 
 
 
 def test_another_isr_is_another_entry() -> None:
-    hands = HandSteppedCluster("3.9")
-    hands.notify(1, 2, 3)
-    hands.append(1, "a", "b")
-    assert hands.do("shrink_isr", broker=1, out=[3]) == ""
-    hands.append(1, "c")
-    assert hands.do("expand_isr", broker=1, **{"in": 3}) == "INELIGIBLE_REPLICA"
-    ledger = hands.cluster.checker.ledger
+    stepped = HandSteppedCluster("3.9")
+    stepped.notify(1, 2, 3)
+    stepped.append(1, "a", "b")
+    assert stepped.do("shrink_isr", broker=1, out=[3]) == ""
+    stepped.append(1, "c")
+    assert stepped.do("expand_isr", broker=1, **{"in": 3}) == "INELIGIBLE_REPLICA"
+    ledger = stepped.cluster.checker.ledger
     assert ledger.ack_isrs.entries(P, 0) == ((0, 2, (1, 2, 3)), (2, 3, (1, 2)))
     assert [ledger.ack_isrs.isr_at(P, 0, offset) for offset in (1, 2, 3)] == [(1, 2, 3), (1, 2), ()]
 

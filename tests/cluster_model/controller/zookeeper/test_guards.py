@@ -70,8 +70,8 @@ def test_a_broker_is_registered_by_the_node_of_its_own_session_alone(made: bool,
         asked.append(operation)
         tokens.append(token)
 
-    hands = SideEffects(port, lambda _event: None)  # type: ignore[arg-type]
-    tasks = BrokerTasks(3, "a", 5 * SECOND, hands, ask, epochs.append, lambda *_given: None, lambda _found: None)
+    effects = SideEffects(port, lambda _event: None)  # type: ignore[arg-type]
+    tasks = BrokerTasks(3, "a", 5 * SECOND, effects, ask, epochs.append, lambda *_given: None, lambda _found: None)
     tasks.thread.put("register", 77)
     assert asked == [kafka_zk_client.create("/brokers/ids/3", BrokerNode("a"), ephemeral=True)]
     tasks.thread.on_response(tokens[-1], ZkResult(ZkError.OK if made else ZkError.NODE_EXISTS))
@@ -86,9 +86,16 @@ def test_a_node_that_went_between_two_looks_is_made_again_later() -> None:
     epochs: list[int] = []
     tokens: list[Any] = []
     port = Still()
-    hands = SideEffects(port, lambda _event: None)  # type: ignore[arg-type]
+    effects = SideEffects(port, lambda _event: None)  # type: ignore[arg-type]
     tasks = BrokerTasks(
-        3, "", 5, hands, lambda _operation, token: tokens.append(token), epochs.append, lambda *_: None, lambda _: None
+        3,
+        "",
+        5,
+        effects,
+        lambda _operation, token: tokens.append(token),
+        epochs.append,
+        lambda *_: None,
+        lambda _: None,
     )
     tasks.thread.put("register", 77)
     tasks.thread.on_response(tokens[-1], ZkResult(ZkError.NODE_EXISTS))

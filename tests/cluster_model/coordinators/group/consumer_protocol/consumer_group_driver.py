@@ -1,4 +1,4 @@
-"""A group of the consumer protocol without a broker: requests go to the rules, records are replayed at once."""
+"""Driver of a consumer-protocol group without a broker: heartbeats go to the rules, records are replayed at once."""
 
 from typing import Any
 
@@ -37,43 +37,43 @@ class ConsumerGroupDriver:
         **config: ConfigValue,
     ) -> None:
         given = {name.replace("_", "."): value for name, value in config.items()}
-        self._drawn = 0
+        self._uuids = 0
         profile = Profile.of(kafka, "kraft")
         self.rules = HeartbeatRules(ConsumerGroupConfig.of(profile, given), self._uuid, compile_pattern)
         self.group = ConsumerGroup("g", 1, int(profile.first_assignment_epoch))
         self.now = 10 * SECOND
-        self.known = TopicsImage((0, 0), sizes or {"t": 4})
-        self.written: list[ConsumerGroupRecord] = []
+        self.topics_image = TopicsImage((0, 0), sizes or {"t": 4})
+        self.records: list[ConsumerGroupRecord] = []
         self.owned: dict[str, tuple[str, ...]] = {}
         self.epochs: dict[str, int] = {}
 
     def _uuid(self) -> str:
-        self._drawn += 1
-        return f"drawn-{self._drawn}"
+        self._uuids += 1
+        return f"drawn-{self._uuids}"
 
-    def grow(self, **sizes: int) -> None:
+    def resize_topics(self, **sizes: int) -> None:
         """Change the broker's metadata."""
-        self.known = TopicsImage((0, self.known.version[1] + 1), sizes)
+        self.topics_image = TopicsImage((0, self.topics_image.version[1] + 1), sizes)
 
-    def ask(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-        """Send a request; its records are applied, and kept in ``written``."""
+    def send(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
+        """Send a request; its records are applied, and kept in ``records``."""
         invalid = self.rules.request_error(request)
         if invalid:
             return ConsumerGroupHeartbeatResponse(0, invalid)
-        verdict = self.rules.heartbeat(self.group, 9, request, self.known, self.now)
-        self.written = list(verdict.records)
+        verdict = self.rules.heartbeat(self.group, 9, request, self.topics_image, self.now)
+        self.records = list(verdict.records)
         for record in verdict.records:
             again = decode(encode(record))
             assert again == record
             self.group.replay(again)
         if not verdict.response.error:
-            self.group.seen = self.known.version
+            self.group.seen = self.topics_image.version
         return verdict.response
 
     def join(self, member: str, *topics: str, epoch: int = JOIN, **more: Any) -> ConsumerGroupHeartbeatResponse:
         """Join with no partitions; the member applies its assignment."""
         given: dict[str, Any] = {"rebalance_timeout_us": REBALANCE, "topics": topics or ("t",), "owned": (), **more}
-        response = self.ask(ConsumerGroupHeartbeatRequest(0, "g", member, epoch, member, **given))
+        response = self.send(ConsumerGroupHeartbeatRequest(0, "g", member, epoch, member, **given))
         self._take(member, response)
         return response
 
@@ -83,32 +83,32 @@ class ConsumerGroupDriver:
             if response.assignment is not None:
                 self.owned[member] = response.assignment
 
-    def beat(self, member: str, *, epoch: int | None = None, **more: Any) -> ConsumerGroupHeartbeatResponse:
+    def heartbeat(self, member: str, *, epoch: int | None = None, **more: Any) -> ConsumerGroupHeartbeatResponse:
         """Send a heartbeat in the member's own epoch; it applies its assignment."""
         at = self.epochs[member] if epoch is None else epoch
-        response = self.ask(ConsumerGroupHeartbeatRequest(0, "g", member, at, **more))
+        response = self.send(ConsumerGroupHeartbeatRequest(0, "g", member, at, **more))
         self._take(member, response)
         return response
 
-    def tell(self, member: str, *owned: str, **more: Any) -> ConsumerGroupHeartbeatResponse:
+    def report_owned(self, member: str, *owned: str, **more: Any) -> ConsumerGroupHeartbeatResponse:
         """Send a heartbeat with the member's partitions."""
-        return self.beat(member, owned=owned, **more)
+        return self.heartbeat(member, owned=owned, **more)
 
     def leave(self, member: str, epoch: int = LEAVE, instance: str = "") -> KafkaError:
         """Send the heartbeat by which a member leaves."""
         request = ConsumerGroupHeartbeatRequest(0, "g", member, epoch, group_instance_id=instance)
-        return KafkaError(self.ask(request).error)
+        return KafkaError(self.send(request).error)
 
     def settle(self) -> None:
         """Repeat heartbeats until no member gets a new assignment."""
         for _ in range(10):
             before = dict(self.group.current)
             for member in self.group.members:
-                self.tell(member, *self.owned.get(member, ()))
+                self.report_owned(member, *self.owned.get(member, ()))
             if before == self.group.current:
                 return
         raise AssertionError("it does not settle")
 
-    def has(self, kind: int) -> bool:
+    def wrote(self, kind: int) -> bool:
         """Whether the last request wrote a record of a kind."""
-        return any(record.kind == kind for record in self.written)
+        return any(record.kind == kind for record in self.records)

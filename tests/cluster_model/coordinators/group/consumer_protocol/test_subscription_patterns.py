@@ -31,9 +31,9 @@ def test_what_does_not_compile_is_refused_with_a_reason(pattern: str) -> None:
 
 
 def test_the_coordinator_goes_by_what_it_was_given() -> None:
-    desk = ConsumerGroupDriver({"t": 1, "topic": 1, "u": 1, "__consumer_offsets": 1}, prefix)
-    assert desk.join("m", topics=(), pattern="t!", version=1).error == KafkaError.INVALID_REGULAR_EXPRESSION
-    desk.join("m", topics=(), pattern="t", version=1)
-    assert desk.owned["m"] == ("t-0", "topic-0")
-    desk.beat("m", pattern="_", version=1)
-    assert desk.group.topics == ()
+    driver = ConsumerGroupDriver({"t": 1, "topic": 1, "u": 1, "__consumer_offsets": 1}, prefix)
+    assert driver.join("m", topics=(), pattern="t!", version=1).error == KafkaError.INVALID_REGULAR_EXPRESSION
+    driver.join("m", topics=(), pattern="t", version=1)
+    assert driver.owned["m"] == ("t-0", "topic-0")
+    driver.heartbeat("m", pattern="_", version=1)
+    assert driver.group.topics == ()
