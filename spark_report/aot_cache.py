@@ -44,21 +44,21 @@ def warm(stage: Callable[[str], None]) -> jvm.CacheInfo:
             "no directory for the cache: set HOME or XDG_CACHE_HOME to an absolute path", code="no_cache_folder"
         )
     with tempfile.TemporaryDirectory(prefix="floodmark-warm-") as scratch:
-        found, note = jvm.search_java(Path(scratch), oldest=jvm.OLDEST_CACHE_JAVA)
-        if os.environ.get("JAVA_HOME") and found.origin != "JAVA_HOME":
+        java, note = jvm.search_java(Path(scratch), oldest=jvm.OLDEST_CACHE_JAVA)
+        if os.environ.get("JAVA_HOME") and java.origin != "JAVA_HOME":
             raise ReportError(
                 f"JAVA_HOME: found an older Java, the cache needs Java {jvm.OLDEST_CACHE_JAVA} or newer; "
-                f"unset it to use Java {found.version} from {found.origin}",
+                f"unset it to use Java {java.version} from {java.origin}",
                 code="java_too_old",
             )
         file, part = jvm.cache_file(note, os.environ), jvm.partial_cache_file(root)
         try:
             root.mkdir(parents=True, exist_ok=True)
-            stage(f"starting Spark on Java {found.version} from {found.origin}")
-            _train(CacheTraining(found, part), Path(scratch), stage)
+            stage(f"starting Spark on Java {java.version} from {java.origin}")
+            _train(CacheTraining(java, part), Path(scratch), stage)
             if file is None or not part.exists():
                 raise JobError(
-                    f"Java {found.version} from {found.origin} ended without writing its cache", code="no_cache_written"
+                    f"Java {java.version} from {java.origin} ended without writing its cache", code="no_cache_written"
                 )
             return jvm.keep_cache(part, file, note)
         except OSError as error:

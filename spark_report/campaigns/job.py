@@ -112,10 +112,10 @@ class RunSet:
                 self._done[run] = 1
                 self.count += 1
 
-    def missing(self, first: int = 1, most: int = 0) -> list[tuple[int, int]]:
-        """Return the missing runs as half-open ranges in order, at most ``most`` runs (0: all)."""
+    def missing(self, first: int = 1, limit: int = 0) -> list[tuple[int, int]]:
+        """Return the missing runs as half-open ranges in order, at most ``limit`` runs (0: all)."""
         pieces: list[tuple[int, int]] = []
-        left = most or len(self._done)
+        left = limit or len(self._done)
         while left and (begin := self._done.find(0, first)) >= 0:
             end = self._done.find(1, begin)
             first = min(begin + left, end if end >= 0 else len(self._done))
@@ -137,7 +137,7 @@ def distribute(pieces: Sequence[tuple[int, int]], shares: int) -> list[Share]:
     """Distribute ranges of runs over shares of equal size (plus or minus one run), in order."""
     total = sum(end - begin for begin, end in pieces)
     sizes = [total // shares + (number < total % shares) for number in range(shares)]
-    found: list[Share] = []
+    all_shares: list[Share] = []
     left = [*reversed(pieces)]
     for size in filter(None, sizes):
         own: list[tuple[int, int]] = []
@@ -149,8 +149,8 @@ def distribute(pieces: Sequence[tuple[int, int]], shares: int) -> list[Share]:
             wanted -= taken
             if begin + taken < end:
                 left.append((begin + taken, end))
-        found.append(tuple(own))
-    return found
+        all_shares.append(tuple(own))
+    return all_shares
 
 
 # Work of an executor: the runs of its shares, with a row for each run, also for a failed one.
@@ -260,9 +260,9 @@ def send_simulator(spark: "SparkSession", folder: Path) -> None:
     spark.addArtifact(str(pack(folder / f"floodmark-{folder.name}.zip")), pyfile=True)
 
 
-def pack(place: Path) -> Path:
+def pack(archive: Path) -> Path:
     """Write the installed packages into a zip file that Python can import from."""
-    with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for room in PACKAGES:
             spec = find_spec(room)
             assert spec is not None
@@ -272,7 +272,7 @@ def pack(place: Path) -> Path:
                 if path.suffix in _DATA and "__pycache__" not in path.parts:
                     inside = zipfile.ZipInfo(str(Path(room) / path.relative_to(root)), _EPOCH)
                     file.writestr(inside, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    return place
+    return archive
 
 
 LOOK_SECONDS: Final = 1.0
@@ -322,7 +322,7 @@ class CampaignJob:
         with self._spark() as started, failures_converted(started, self._wanted.master):
             self._waves(started.spark, seconds)
             landed()
-            result = self._come(started.spark)
+            result = self._result(started.spark)
             write_result(folder, result)
             if not result.interrupted:
                 after(started.spark, result)
@@ -370,10 +370,10 @@ class CampaignJob:
     def _waves(self, spark: "SparkSession", seconds: float) -> None:
         """Start tasks until every run is done, or one has a finding that stops the campaign."""
         landed, slots = self.landed, cores(spark)
-        most = 0
+        limit = 0
         if self._wanted.stop_on:
-            most = max(slots, round(WAVE_TASKS * slots * TASK_SECONDS / max(seconds, 1e-3)))
-        while not self.interrupted and (pieces := landed.done.missing(1, most)):
+            limit = max(slots, round(WAVE_TASKS * slots * TASK_SECONDS / max(seconds, 1e-3)))
+        while not self.interrupted and (pieces := landed.done.missing(1, limit)):
             if landed.first_hit and pieces[0][0] > landed.first_hit:
                 return
             before = landed.done.count
@@ -428,7 +428,7 @@ class CampaignJob:
                 f"{len(self.landed.keys)} found, {len(self.landed.surprising)} surprising"
             )
 
-    def _come(self, spark: "SparkSession") -> CampaignResult:
+    def _result(self, spark: "SparkSession") -> CampaignResult:
         from spark_report.fleet.sources import read_runs  # noqa: PLC0415
 
         faults, states = self._work.frame()

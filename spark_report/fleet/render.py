@@ -86,16 +86,15 @@ def verdict(model: FleetModel) -> tuple[Tone, str]:
     tone: Tone = "calm"
     for fleet in model.shown:
         odd = model.summed(fleet, SURPRISING)
-        found = model.findings(fleet)
+        findings = model.findings(fleet)
         runs = counted(model.runs.get(fleet, 0) - model.errors.get(fleet, 0), "run")
         if odd is not None:
             tone = "alarm"
             text = f"surprising findings in {rate(odd)} of {runs}"
-        elif found:
+        elif findings:
             tone = "warning" if tone == "calm" else tone
-            text = (
-                f"nothing surprising in {runs}, {counted(len(found), 'finding')} allowed by the settings or the version"
-            )
+            allowed = counted(len(findings), "finding")
+            text = f"nothing surprising in {runs}, {allowed} allowed by the settings or the version"
         else:
             text = f"nothing found in {runs}"
         parts.append(f"{fleet}: {text}")
@@ -133,13 +132,13 @@ def _of_fleet(model: FleetModel, fleet: str) -> list[str]:
 
 
 def _times(model: FleetModel, fleet: str) -> list[str]:
-    found = {row["quantile"]: row for row in _own(model, "fleet_times", fleet) if row["measure"] == "recovery_us"}
-    if not found:
+    by_quantile = {row["quantile"]: row for row in _own(model, "fleet_times", fleet) if row["measure"] == "recovery_us"}
+    if not by_quantile:
         return []
-    times = ", ".join(f"{name} {when(row['value_us'])}" for name, row in found.items())
-    never = found["p50"]["never"]
+    times = ", ".join(f"{name} {when(row['value_us'])}" for name, row in by_quantile.items())
+    never = by_quantile["p50"]["never"]
     late = f"; {counted(never, 'run')} had not recovered at the end" if never else ""
-    return [f"Recovery: {times} (run {found['max']['run']}){late}."]
+    return [f"Recovery: {times} (run {by_quantile['max']['run']}){late}."]
 
 
 def chosen(row: Row) -> str:
@@ -218,17 +217,17 @@ def recovery_chart(model: FleetModel) -> Figure | None:
         return None
     words = {"recovery_us": "recovery", "longest_unavailable_us": "longest outage"}
     lines = list(dict.fromkeys((row["fleet"], row["measure"]) for row in rows))
-    known = [(place, row) for place, row in enumerate(rows) if row["value_us"] is not None]
+    with_value = [(place, row) for place, row in enumerate(rows) if row["value_us"] is not None]
     bars = {
         "type": "bar",
-        "y": [place for place, _row in known],
-        "base": [0] * len(known),
-        "x": [row["value_us"] / _SECOND for _place, row in known],
+        "y": [place for place, _row in with_value],
+        "base": [0] * len(with_value),
+        "x": [row["value_us"] / _SECOND for _place, row in with_value],
         "width": 0.74,
-        "color": [LINES[lines.index((row["fleet"], row["measure"])) % len(LINES)] for _place, row in known],
-        "text": [when(row["value_us"]) for _place, row in known],
+        "color": [LINES[lines.index((row["fleet"], row["measure"])) % len(LINES)] for _place, row in with_value],
+        "text": [when(row["value_us"]) for _place, row in with_value],
         "hovertext": [chart_text(f"{when(row['value_us'])}: run {row['run']}, seed {row['seed']}")
-                      for _place, row in known],
+                      for _place, row in with_value],
     }  # fmt: skip
     labels = [
         f"{_label(model, row['fleet'], words[row['measure']])}, {row['quantile']}"
@@ -240,14 +239,14 @@ def recovery_chart(model: FleetModel) -> Figure | None:
 
 def _dots(name: str, marker: Figure, rows: list[Row], own: list[bool]) -> Figure:
     """Return a trace with a mark and interval for each row in ``own``, in the lane of the row."""
-    found = [(place, row) for place, row in enumerate(rows) if own[place]]
+    points = [(place, row) for place, row in enumerate(rows) if own[place]]
     return {
         "type": "marks",
-        "legend": name if found else "",
-        "x": [row["probability"] * 100 for _place, row in found],
-        "y": [place for place, _row in found],
-        "whiskers": [(row["low"] * 100, row["high"] * 100) for _place, row in found],
-        "hovertext": [chart_text(f"{rate(row)}, run {row['run']}") for _place, row in found],
+        "legend": name if points else "",
+        "x": [row["probability"] * 100 for _place, row in points],
+        "y": [place for place, _row in points],
+        "whiskers": [(row["low"] * 100, row["high"] * 100) for _place, row in points],
+        "hovertext": [chart_text(f"{rate(row)}, run {row['run']}") for _place, row in points],
         "marker": marker,
     }
 
@@ -380,11 +379,11 @@ def _difference(row: Row) -> str:
     return f"{sign}{percent(abs(row['difference']))} ({low:+.1f} to {high:+.1f})"
 
 
-def _narrowed(whole: View) -> View:
+def _narrowed(full_view: View) -> View:
     wide = ("command", "expected", "never", "lossy runs")
-    kept = [column for column, name in enumerate(whole.columns) if name not in wide]
-    rows = tuple(tuple(row[column] for column in kept) for row in whole.rows)
-    return replace(whole, columns=tuple(whole.columns[column] for column in kept), rows=rows)
+    kept = [column for column, name in enumerate(full_view.columns) if name not in wide]
+    rows = tuple(tuple(row[column] for column in kept) for row in full_view.rows)
+    return replace(full_view, columns=tuple(full_view.columns[column] for column in kept), rows=rows)
 
 
 # A fleet report as a self-contained HTML file.

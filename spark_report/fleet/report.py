@@ -113,13 +113,13 @@ def compute(
     union: DataFrame = reduce(lambda one, other: one.unionByName(other), frames, spark.createDataFrame([], RUNS))
     runs = union.persist()
     try:
-        found = finding_rates(runs)
+        rates = finding_rates(runs)
         made = {
-            "fleet_findings": found,
+            "fleet_findings": rates,
             "fleet_times": recovery_times(runs),
             "fleet_pairs": fault_pairs(runs),
             "fleet_settings": ranked_settings(runs),
-            **({"fleet_changes": changes(found, runs, baseline)} if baseline else {}),
+            **({"fleet_changes": changes(rates, runs, baseline)} if baseline else {}),
         }
         tables = {name: _answer(name, frame) for name, frame in made.items()}
         totals = runs.groupBy("fleet").agg(

@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
 def read_runs(spark: "SparkSession", folder: AnyPath) -> "DataFrame":
     """Return one row for each run in ``runs.jsonl`` and the Parquet files beside it."""
-    found: list[DataFrame] = []
+    parts: list[DataFrame] = []
     if any((folder / PARTS).glob("*.parquet")):
-        found.append(spark.read.schema(DDL).parquet(escaped_path(folder / PARTS)))
+        parts.append(spark.read.schema(DDL).parquet(escaped_path(folder / PARTS)))
     if (folder / RUNS_FILE).is_file() and (folder / RUNS_FILE).stat().st_size:
-        found.append(spark.read.schema(DDL).json(escaped_path(folder / RUNS_FILE)))
-    if not found:
+        parts.append(spark.read.schema(DDL).json(escaped_path(folder / RUNS_FILE)))
+    if not parts:
         return spark.createDataFrame([], DDL)
     # A retried task, or another engine, may have repeated a run: the rows are the same.
-    whole = reduce(lambda one, other: one.unionByName(other), found).filter("run is not null")
+    whole = reduce(lambda one, other: one.unionByName(other), parts).filter("run is not null")
     return whole.dropDuplicates(["run"])
 
 
@@ -104,15 +104,15 @@ def identify_sources(paths: Sequence[AnyPath]) -> tuple[list[Source], list[Skipp
     Raises:
         ReportError: a path is neither a campaign nor a directory of sessions.
     """
-    found: list[Source] = []
+    sources: list[Source] = []
     aside: list[SkippedDirectory] = []
     for path in paths:
-        name = _unlike(path, [source.name for source in found])
+        name = _unlike(path, [source.name for source in sources])
         if isinstance(path, HadoopPath) and path.trouble:
             raise ReportError(f"{path}: {path.trouble}", code="unreachable")
         if (path / CAMPAIGN).is_file():
             try:
-                found.append(Source(name, path, read_head(path)))
+                sources.append(Source(name, path, read_head(path)))
             except CampaignError as error:
                 raise ReportError(str(error), code="no_campaign") from None
             continue
@@ -126,9 +126,9 @@ def identify_sources(paths: Sequence[AnyPath]) -> tuple[list[Source], list[Skipp
                 f"{path / CAMPAIGN}: no such file, required in the directory of a campaign", code="no_campaign"
             )
         sessions, set_aside = collect_sessions([path])
-        found.append(Source(name, path, None, tuple(sessions)))
+        sources.append(Source(name, path, None, tuple(sessions)))
         aside += set_aside
-    return found, aside
+    return sources, aside
 
 
 def _unlike(path: AnyPath, names: Sequence[str]) -> str:
@@ -151,7 +151,7 @@ def campaign_runs(rows: "DataFrame", source: Source) -> "DataFrame":
     value = partial(F.regexp_replace, pattern='^"(.*)"$', replacement="$1")  # quotes only mark a string
     words = F.transform(settings, lambda pair: F.concat(pair["key"], F.lit("="), value(pair["value"])))
     only = F.concat(F.lit(f"{source.only} "), F.col("run").cast("string"))
-    known = frame_of(rows.sparkSession, _known(source))
+    known = frame_of(rows.sparkSession, _known_runs(source))
     counts = F.col("counts")
     return rows.join(F.broadcast(known), on="run", how="left").select(
         F.lit(source.name).alias("fleet"),
@@ -167,7 +167,7 @@ def campaign_runs(rows: "DataFrame", source: Source) -> "DataFrame":
     )
 
 
-def _known(source: Source) -> "pa.Table":
+def _known_runs(source: Source) -> "pa.Table":
     """Return the runs with a session or their own command: the recorded runs of a storm, all runs of a grid."""
     sessions, playbooks = _kept(source)
     if source.is_grid:
@@ -257,7 +257,7 @@ def _struck(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFra
     )
 
 
-def _line(fleet: str, place: int, session: SessionInput) -> dict[str, Any]:
+def _line(fleet: str, run: int, session: SessionInput) -> dict[str, Any]:
     start, result = session.start, session.result
     # Logs of a real cluster do not say what its clients waited for.
     unavailable = None if start.imported else result.get("unavailable")
@@ -265,13 +265,13 @@ def _line(fleet: str, place: int, session: SessionInput) -> dict[str, Any]:
     return {
         "session_id": session.session_id,
         "fleet": fleet,
-        "run": place,
+        "run": run,
         "seed": start.seed,
         "settings": " ".join(f"{name}={value}" for name, value in start.settings.items()),
-        "found": list(_found(result)),
-        "longest_unavailable_us": _whole(unavailable, "longest_us"),
-        "unavailable_us": _whole(unavailable, "us"),
-        "acked_lost": _whole(ledger, "acked_lost"),
+        "found": list(_finding_keys(result)),
+        "longest_unavailable_us": _integer(unavailable, "longest_us"),
+        "unavailable_us": _integer(unavailable, "us"),
+        "acked_lost": _integer(ledger, "acked_lost"),
         "error": "" if result else "; ".join(session.problems) or "no result",
         "again": _again(session),
         "session": str(session.path),
@@ -286,17 +286,17 @@ def _again(session: SessionInput) -> str:
     return f"floodmark {command} {shlex.quote(str(session.path))}"
 
 
-def _found(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+def _finding_keys(result: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     """Yield each finding key once, in a storm's format, with the first sentence."""
     seen: dict[str, dict[str, str]] = {}
-    for key, expected, sentence in _told(result):
+    for key, expected, sentence in _failures(result):
         seen.setdefault(key, {"key": key, "expected": expected, "sentence": sentence})
         if not expected:
             seen[key]["expected"] = ""
     yield from seen.values()
 
 
-def _told(result: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def _failures(result: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     for each in _objects(result, "findings"):
         yield f"finding:{each.get('kind')}/{each.get('cause')}", UNJUDGED, str(each.get("sentence", ""))
     for each in _objects(result, "violations"):
@@ -316,6 +316,6 @@ def _objects(result: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]
     yield from (each for each in (found if isinstance(found, list) else ()) if isinstance(each, dict))
 
 
-def _whole(found: object, name: str) -> int | None:
-    value = found.get(name) if isinstance(found, dict) else None
+def _integer(value_map: object, name: str) -> int | None:
+    value = value_map.get(name) if isinstance(value_map, dict) else None
     return value if type(value) is int else None

@@ -215,12 +215,12 @@ def changes(findings: "DataFrame", runs: "DataFrame", baseline: str) -> "DataFra
     others = ended.filter(F.col("fleet") != baseline)
     base = ended.filter(F.col("fleet") == baseline).select(F.col("ended").alias("base_ended"))
     own = findings.filter(F.col("fleet") != baseline)
-    told = F.struct("run", "seed", "again", "session")
+    example = F.struct("run", "seed", "again", "session")
     before = findings.filter(F.col("fleet") == baseline).select(
-        "key", F.col("hits").alias("before_hits"), F.col("runs").alias("before_of"), told.alias("then")
+        "key", F.col("hits").alias("before_hits"), F.col("runs").alias("before_of"), example.alias("then")
     )
     keys = findings.select("key").distinct().crossJoin(others).crossJoin(base)
-    now = own.select("fleet", "key", "hits", F.col("runs").alias("of"), told.alias("now"))
+    now = own.select("fleet", "key", "hits", F.col("runs").alias("of"), example.alias("now"))
     both = (
         keys.join(now, on=["fleet", "key"], how="left")
         .join(before, on="key", how="left")
@@ -319,16 +319,16 @@ def hits(runs: "DataFrame") -> "DataFrame":
     return each.select(*[name for name in runs.columns if name != "found"], "hit.*")
 
 
-def _with_any(found: "Column") -> "Column":
+def _with_any(findings: "Column") -> "Column":
     """Add the keys :data:`ANY` and :data:`SURPRISING` to a run's findings, with the sentence of the first one."""
-    real = F.filter(found, lambda each: ~each["key"].like(ERROR))
+    real = F.filter(findings, lambda each: ~each["key"].like(ERROR))
     odd = F.filter(real, lambda each: each["expected"] == "")
-    return F.concat(found, _named(ANY, real), _named(SURPRISING, odd))
+    return F.concat(findings, _named(ANY, real), _named(SURPRISING, odd))
 
 
-def _named(key: str, found: "Column") -> "Column":
+def _named(key: str, hits: "Column") -> "Column":
     return F.transform(
-        F.slice(found, 1, 1),
+        F.slice(hits, 1, 1),
         lambda each: F.struct(
             F.lit(key).alias("key"), each["expected"].alias("expected"), each["sentence"].alias("sentence")
         ),
@@ -371,14 +371,14 @@ def fault_pairs(runs: "DataFrame") -> "DataFrame":
     """
     ended = runs.filter(F.col("error") == "")
     faults = F.sort_array(F.array_distinct("faults"))
-    rest = F.transform(
+    later_faults = F.transform(
         faults,
-        lambda one, place: F.transform(
-            F.slice(faults, place + 2, F.size(faults)),
+        lambda one, index: F.transform(
+            F.slice(faults, index + 2, F.size(faults)),
             lambda other: F.struct(one.alias("one"), other.alias("other")),
         ),
     )
-    paired = ended.withColumn("pair", F.explode(F.flatten(rest)))
+    paired = ended.withColumn("pair", F.explode(F.flatten(later_faults)))
     counted = paired.groupBy("fleet", "pair").agg(F.count(F.lit(1)).alias("runs"))
     found = hits(paired.select("fleet", "run", "seed", "again", "session", "found", "pair"))
     shown = F.min(F.struct("run", "seed", "again", "session")).alias("first")

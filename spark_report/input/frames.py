@@ -98,16 +98,16 @@ def read_events(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "Dat
 def read_final_reads(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
     """Return the final reads of all sessions that have one."""
     read = [session for session in sessions if session.final_read]
-    return _beside(spark, read, "final_read", FINAL_READ, format_1.FINAL_READ_COLUMNS)
+    return _side_table(spark, read, "final_read", FINAL_READ, format_1.FINAL_READ_COLUMNS)
 
 
 def read_ledgers(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
     """Return the record ledgers of all sessions that have one."""
     with_ledger = [session for session in sessions if session.ledger]
-    return _beside(spark, with_ledger, "ledger", LEDGER, format_1.LEDGER_COLUMNS)
+    return _side_table(spark, with_ledger, "ledger", LEDGER, format_1.LEDGER_COLUMNS)
 
 
-def _beside(
+def _side_table(
     spark: "SparkSession",
     sessions: Sequence[SessionInput],
     file: str,
@@ -166,10 +166,10 @@ def _sealed(
     if len(group) == 1:
         read = spark.read.schema(schema).parquet(*paths).withColumn("session_id", F.lit(group[0].session_id))
         return read.withColumnsRenamed(names)
-    whole = T.StructType([*schema.fields, T.StructField("session_id", T.StringType())])
+    sealed_schema = T.StructType([*schema.fields, T.StructField("session_id", T.StringType())])
     parent = group[0].path.resolve().parent
     base = f"file:{parent}" if isinstance(parent, Path) else str(parent)
-    return spark.read.schema(whole).option("basePath", base).parquet(*paths).withColumnsRenamed(names)
+    return spark.read.schema(sealed_schema).option("basePath", base).parquet(*paths).withColumnsRenamed(names)
 
 
 def _torn(spark: "SparkSession", session: SessionInput) -> "DataFrame":
@@ -206,12 +206,12 @@ class ReplicaAssignmentTables(NamedTuple):
 def replica_assignments(rare: "DataFrame", sessions: Sequence[SessionInput]) -> ReplicaAssignmentTables:
     """Return the replica assignments of every partition; ``rare`` has all events except traffic."""
     begun = assignments(sessions)
-    known = {(row["session_id"], row["partition"]) for row in begun}
+    started = {(row["session_id"], row["partition"]) for row in begun}
     created = []
     starts = {session.session_id: session.start for session in sessions}
     for row in _shown(rare).toArrow().to_pylist():
         key = {"session_id": row["session_id"], "partition": row["partition"], "min_isr": None}
-        if (row["session_id"], row["partition"]) in known:
+        if (row["session_id"], row["partition"]) in started:
             continue
         if row["replicas"] is not None:
             defaults = [topic.default_min_isr for topic in starts[row["session_id"]].topics]

@@ -91,22 +91,24 @@ def collect_sessions(paths: Iterable[AnyPath]) -> tuple[list[SessionInput], list
     Raises:
         ReportError: no session can be read.
     """
-    found = _Collected()
+    collected = _Collected()
     for path in _each(paths):
         try:
             session = check_session(path)
         except session_files.LayoutError as error:
-            found.set_aside.append(SkippedDirectory(path, str(error)))
+            collected.set_aside.append(SkippedDirectory(path, str(error)))
             continue
-        twin = found.sessions.get(session.session_id)
+        twin = collected.sessions.get(session.session_id)
         if twin is not None:
             kept, other = (session, twin) if _worth(session) > _worth(twin) else (twin, session)
-            found.set_aside.append(SkippedDirectory(other.path, f"{other.path}: the same session as {kept.path}"))
+            collected.set_aside.append(SkippedDirectory(other.path, f"{other.path}: the same session as {kept.path}"))
             session = kept
-        found.sessions[session.session_id] = session
-    if not found.sessions:
-        raise ReportError("\n".join(aside.reason for aside in found.set_aside) or "no session given", code="no_session")
-    return list(found.sessions.values()), found.set_aside
+        collected.sessions[session.session_id] = session
+    if not collected.sessions:
+        raise ReportError(
+            "\n".join(aside.reason for aside in collected.set_aside) or "no session given", code="no_session"
+        )
+    return list(collected.sessions.values()), collected.set_aside
 
 
 def check_session(path: AnyPath) -> SessionInput:
@@ -221,13 +223,13 @@ def _kinds(path: AnyPath) -> dict[str, int]:
     """Return event kind → number of lines of that kind in a live log."""
     if isinstance(path, HadoopPath):
         return dict(path.first_words(f"^{_KIND.pattern.decode()}"))
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     with path.open("rb") as file:
         for line in file:
             kind = _KIND.match(line)
-            found[kind[1].decode("utf-8", "replace") if kind else ""] += 1
-    del found[""]
-    return dict(found)
+            counts[kind[1].decode("utf-8", "replace") if kind else ""] += 1
+    del counts[""]
+    return dict(counts)
 
 
 def _last_whole_line(path: AnyPath) -> tuple[int, int, int]:
@@ -242,14 +244,14 @@ def _last_whole_line(path: AnyPath) -> tuple[int, int, int]:
     end = tail.rfind(b"\n") + 1
     while end > 0:
         begin = tail.rfind(b"\n", 0, end - 1) + 1
-        place = _place(tail[begin:end])
+        place = _time_and_number(tail[begin:end])
         if place is not None:
             return *place, len(tail) - end
         end = begin
     raise session_files.LayoutError(f"{path}: no complete event", code="no_whole_event")
 
 
-def _place(line: bytes) -> tuple[int, int] | None:
+def _time_and_number(line: bytes) -> tuple[int, int] | None:
     try:
         event = json.loads(line)
         seq, at_us = event["seq"], event["at_us"]

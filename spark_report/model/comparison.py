@@ -61,12 +61,12 @@ def _count(name: str) -> Callable[[SessionModel], float | None]:
     return lambda story: story.counts.get(name, 0)
 
 
-def _least(found: Iterable[Any]) -> float | None:
-    return min((value for value in found if value is not None), default=None)
+def _least(values: Iterable[Any]) -> float | None:
+    return min((value for value in values if value is not None), default=None)
 
 
-def _most(found: Iterable[Any]) -> float | None:
-    return max((value for value in found if value is not None), default=None)
+def _greatest(values: Iterable[Any]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def _timed(of: Callable[[SessionModel], float | None]) -> Callable[[SessionModel], float | None]:
@@ -83,7 +83,9 @@ def _worst_availability(scope: str) -> Callable[[SessionModel], float | None]:
 
 
 def _longest(scope: str) -> Callable[[SessionModel], float | None]:
-    return _timed(lambda story: _most([0, *(row["duration_us"] for row in user_topic_rows(story.unavailable(scope)))]))
+    return _timed(
+        lambda story: _greatest([0, *(row["duration_us"] for row in user_topic_rows(story.unavailable(scope)))])
+    )
 
 
 def _partition_time(column: str) -> Callable[[SessionModel], float | None]:
@@ -91,12 +93,12 @@ def _partition_time(column: str) -> Callable[[SessionModel], float | None]:
 
 
 def _mean(column: str) -> Callable[[SessionModel], float | None]:
-    return _timed(lambda story: _most(row[column] for row in story.tables["fault_means"] if not row["fault"]))
+    return _timed(lambda story: _greatest(row[column] for row in story.tables["fault_means"] if not row["fault"]))
 
 
 def _latency(what: str, phase: str, column: str) -> Callable[[SessionModel], float | None]:
     return _timed(
-        lambda story: _most(
+        lambda story: _greatest(
             row[column] for row in story.tables["latency"] if (row["what"], row["phase"]) == (what, phase)
         )
     )
@@ -160,7 +162,7 @@ MEASURES: Final = (
         "Greatest position lag of a group",
         "records",
         "less",
-        lambda story: _most(row["peak_position_lag"] for row in story.tables["position_lag_peaks"]),
+        lambda story: _greatest(row["peak_position_lag"] for row in story.tables["position_lag_peaks"]),
     ),
     Measure("rebalances", "Rebalances", "count", "less", _rows("rebalances")),
     Measure(
@@ -272,7 +274,7 @@ def _settings(model: ReportModel) -> list[dict[str, Any]]:
 
 def _quarantine(model: ReportModel) -> list[dict[str, Any]]:
     """Return rows of directories that were set aside, and of problems of sessions that are reported."""
-    whole = [
+    quarantined = [
         {"session_id": "", "what": "directory", "path": str(aside.path), "reason": aside.reason}
         for aside in model.set_aside
     ]
@@ -281,7 +283,7 @@ def _quarantine(model: ReportModel) -> list[dict[str, Any]]:
         for session in model.sessions
         for problem in session.problems
     ]
-    return whole + parts
+    return quarantined + parts
 
 
 def _row(model: SessionModel) -> dict[str, Any]:

@@ -48,19 +48,19 @@ def is_internal(partition: str) -> bool:
     return partition.startswith("__")
 
 
-def user_topic_rows(found: list[Row]) -> list[Row]:
+def user_topic_rows(rows: list[Row]) -> list[Row]:
     """Return the rows of user topics; all rows if there are none."""
-    return [row for row in found if not is_internal(row["partition"])] or found
+    return [row for row in rows if not is_internal(row["partition"])] or rows
 
 
-def fold_internal_topics(found: list[Row], how_bad: Callable[[Row], Any]) -> list[Row]:
+def fold_internal_topics(all_rows: list[Row], how_bad: Callable[[Row], Any]) -> list[Row]:
     """Return the rows of user topics, then the worst row of each internal topic, with its number of partitions."""
     topics: dict[tuple[str, str, str], list[Row]] = {}
-    for row in found:
+    for row in all_rows:
         if is_internal(row["partition"]):
             key = (row["partition"].rpartition("-")[0], row["scope"], row["client"])
             topics.setdefault(key, []).append(row)
-    kept = [row for row in found if not is_internal(row["partition"])]
+    kept = [row for row in all_rows if not is_internal(row["partition"])]
     for (topic, _scope, _client), rows in topics.items():
         partitions = len({row["partition"] for row in rows})
         name = f"{topic}, worst of {counted(partitions, 'partition')}" if partitions > 1 else rows[0]["partition"]

@@ -55,21 +55,21 @@ def differing_settings(sessions: Sequence[SessionInput]) -> dict[str, tuple[Sett
     return found
 
 
-def joined_settings(settings: Iterable[SettingDifference], most: int = 6) -> str:
+def joined_settings(settings: Iterable[SettingDifference], limit: int = 6) -> str:
     """Return settings as text, with commas; of very many the first and the number of the others."""
     texts = [setting.text for setting in settings]
-    more = f", {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
+    more = f", {len(texts) - limit} more" if len(texts) > limit else ""
+    return ", ".join(texts[:limit]) + more
 
 
 def _of_siblings(sessions: Sequence[SessionInput]) -> dict[str, tuple[SettingDifference, ...]]:
     made = {one.session_id: {_path(path): _plain(value) for path, value in one.start.settings.items()}
             for one in sessions}  # fmt: skip
     paths = [*dict.fromkeys(path for own in made.values() for path in own if path != SEED), SEED]
-    found = {one.session_id: _values(one, paths, made[one.session_id]) for one in sessions}
+    settings = {one.session_id: _values(one, paths, made[one.session_id]) for one in sessions}
     values: dict[str, dict[str, str | None]] = {}
     for path in paths:
-        own = {name: its[path] for name, its in found.items()}
+        own = {name: its[path] for name, its in settings.items()}
         if len(set(own.values())) > 1:
             values[path] = own
     names = _names(values)
@@ -292,13 +292,13 @@ class SessionModel:
     def decided_us(self) -> Callable[[Row], int]:
         """Return a function for the time at which an expectation was decided; its event is emitted a little later."""
         results = self.recorded.result.get("expectations")
-        found: dict[tuple[str, bool | None], list[int]] = {}
+        times_of: dict[tuple[str, bool | None], list[int]] = {}
         for each in results if isinstance(results, list) else ():
             if isinstance(each, dict) and type(each.get("at_us")) is int:
                 text, ok = each.get("text"), each.get("ok")
                 if isinstance(text, str) and isinstance(ok, bool | None):
-                    found.setdefault((text, ok), []).append(each["at_us"])
-        left = {checked: iter(times) for checked, times in found.items()}
+                    times_of.setdefault((text, ok), []).append(each["at_us"])
+        left = {checked: iter(times) for checked, times in times_of.items()}
         at_us = {
             row["seq"]: next(left.get((row["rule"], row["ok"]), iter(())), int(row["at_us"]))
             for row in self.tables["expectations"]
@@ -319,9 +319,9 @@ class SessionModel:
 class _LastAt:
     """Index over offset ranges that finds the last row covering an offset."""
 
-    def __init__(self, found: list[Row]) -> None:
-        spans = [(row["log_offset"], row["log_offset"] + row["count"]) for row in found]
-        waiting = sorted(range(len(spans)), key=lambda place: spans[place][0], reverse=True)
+    def __init__(self, losses: list[Row]) -> None:
+        spans = [(row["log_offset"], row["log_offset"] + row["count"]) for row in losses]
+        waiting = sorted(range(len(spans)), key=lambda index: spans[index][0], reverse=True)
         self._cuts = sorted({cut for span in spans for cut in span})
         self._from_cut: list[Row | None] = []
         covering: list[int] = []
@@ -330,7 +330,7 @@ class _LastAt:
                 heappush(covering, -waiting.pop())
             while covering and spans[-covering[0]][1] <= cut:
                 heappop(covering)
-            self._from_cut.append(found[-covering[0]] if covering else None)
+            self._from_cut.append(losses[-covering[0]] if covering else None)
 
     def at(self, offset: int) -> Row | None:
         """Return the last row that covers this offset; None if none does."""
@@ -366,9 +366,9 @@ def build_story(
     return ReportModel(tuple(stories), tuple(set_aside), tables, baseline)
 
 
-def first_reasons(set_aside: Sequence[SkippedDirectory], most: int) -> list[str]:
-    """Return the reasons why input was set aside, at most ``most``, and the number of the others."""
-    reasons = [aside.reason for aside in set_aside[:most]]
+def first_reasons(set_aside: Sequence[SkippedDirectory], limit: int) -> list[str]:
+    """Return the reasons why input was set aside, at most ``limit``, and the number of the others."""
+    reasons = [aside.reason for aside in set_aside[:limit]]
     more = len(set_aside) - len(reasons)
     return [*reasons, f"{more:,} more, in report.json"] if more else reasons
 
@@ -433,7 +433,7 @@ def _about_loss(model: SessionModel) -> str:
 
 def sentences(model: SessionModel) -> list[str]:
     """Return summary sentences, the most important first."""
-    found = [
+    lines = [
         *_causes(model),
         _expected(model),
         *_points(model),
@@ -445,12 +445,12 @@ def sentences(model: SessionModel) -> list[str]:
         _controllers(model),
         _elections(model),
     ]
-    found += [_violated(row) for row in model.tables["violations"][:3]]
-    found += [_contradicted(row) for row in model.disagreements[:MOST_DISAGREEMENTS]]
+    lines += [_violated(row) for row in model.tables["violations"][:3]]
+    lines += [_contradicted(row) for row in model.disagreements[:MOST_DISAGREEMENTS]]
     if len(model.disagreements) > MOST_DISAGREEMENTS:
         more = counted(len(model.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
-        found.append(f"{more} in the table of disagreements.")
-    return [sentence for sentence in found if sentence]
+        lines.append(f"{more} in the table of disagreements.")
+    return [sentence for sentence in lines if sentence]
 
 
 def _expected(model: SessionModel) -> str:
@@ -542,13 +542,13 @@ def _causes(model: SessionModel) -> list[str]:
 
 
 def _faults(model: SessionModel) -> str:
-    found = model.tables["faults"]
-    if not found and model.timeless:
+    faults = model.tables["faults"]
+    if not faults and model.timeless:
         refused = sum(bool(row["error"]) for row in model.tables["steps"])
         return f"{_capital(counted(len(model.tables['steps']), 'manual step'))}, {refused or 'none'} refused."
-    if not found and model.imported:
+    if not faults and model.imported:
         return "The faults are those of a real cluster: its logs have their effects, not their causes."
-    if not found:
+    if not faults:
         return "No fault was injected."
     texts = [
         f"{row['fault']} on {row['target'] or 'the cluster'} "
@@ -557,17 +557,17 @@ def _faults(model: SessionModel) -> str:
             if row["open"]
             else f"from {rounded_time(row['began_us'])} to {rounded_time(row['ended_us'])}"
         )
-        for row in found[:3]
+        for row in faults[:3]
     ]
-    more = f", and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"{_capital(counted(len(found), 'fault'))}: {'; '.join(texts)}{more}."
+    more = f", and {len(faults) - 3} more" if len(faults) > 3 else ""
+    return f"{_capital(counted(len(faults), 'fault'))}: {'; '.join(texts)}{more}."
 
 
 def _outages(model: SessionModel) -> list[str]:
-    found = []
+    lines = []
     if worst := _worst(user_topic_rows(model.unavailable("partition")), ("partition",)):
         (partition,), total, spans, first = worst
-        found.append(
+        lines.append(
             f"{partition} had no serving leader {_how_long(model, total)}in {counted(spans, 'interval')}; the longest "
             f"starts with: {first['began_by']}"
             + (f", and ends with: {first['ended_by']}." if first["ended_by"] else ".")
@@ -575,11 +575,11 @@ def _outages(model: SessionModel) -> list[str]:
     if worst := _worst(model.unavailable("client"), ("client", "acks", "partition")):
         (client, level, partition), total, spans, first = worst
         answered = f"first error {first['began_by']}" if first["began_by"] else "without any response"
-        found.append(
+        lines.append(
             f"{client} with acks={acks(level)} could not write to {partition} {_how_long(model, total)}in "
             f"{counted(spans, 'interval')}; {answered}."
         )
-    return found
+    return lines
 
 
 def _own_topics(model: SessionModel) -> str:
@@ -596,12 +596,12 @@ def _own_topics(model: SessionModel) -> str:
 
 def _slowest(model: SessionModel) -> str:
     """Return a sentence on the maximum produce latency, if faults affected it."""
-    found = {(row["client"], row["phase"]): row for row in model.tables["latency"] if row["what"] == "produce"}
-    during = [row for (_client, phase), row in found.items() if phase == "during"]
+    by_phase = {(row["client"], row["phase"]): row for row in model.tables["latency"] if row["what"] == "produce"}
+    during = [row for (_client, phase), row in by_phase.items() if phase == "during"]
     if not during or model.timeless:
         return ""
     worst = max(during, key=lambda row: row["max_us"])
-    before = found.get((worst["client"], "before"))
+    before = by_phase.get((worst["client"], "before"))
     usual = f"; its p99 before any fault was {rounded_duration(before['p99_us'])}" if before else ""
     return f"The maximum produce latency of {worst['client']} was {rounded_duration(worst['max_us'])}{usual}."
 
@@ -656,12 +656,12 @@ def windows(fault: Row, end_us: int) -> dict[str, tuple[int, int]]:
     """Return the phases of a fault within the session, without empty ones."""
     began, ended = fault["began_us"], fault["ended_us"]
     length = max(LEAST_US, ended - began)
-    found = {
+    ranges = {
         "before": (max(0, began - length), began),
         "during": (began, ended),
         "after": (ended, min(end_us, ended + length)),
     }
-    return {phase: (begin, end) for phase, (begin, end) in found.items() if begin < end}
+    return {phase: (begin, end) for phase, (begin, end) in ranges.items() if begin < end}
 
 
 def served(model: SessionModel, scope: str) -> list[Row]:
@@ -670,7 +670,7 @@ def served(model: SessionModel, scope: str) -> list[Row]:
     observed = user_topic_rows([row for row in model.tables["availability"] if row["scope"] == scope])
     since = {_whom(row): end_us - row["observed_us"] for row in observed if row["observed_us"]}
     last = max([end_us, *(fault["ended_us"] for fault in model.tables["faults"])])
-    whole = _TimeWithin([(first, last) for first in since.values()])
+    all_time = _TimeWithin([(first, last) for first in since.values()])
     without = _TimeWithin(
         [
             (max(row["began_us"], since[_whom(row)]), row["ended_us"])
@@ -681,7 +681,7 @@ def served(model: SessionModel, scope: str) -> list[Row]:
     rows = []
     for fault in model.tables["faults"]:
         for phase, (begin, end) in windows(fault, end_us).items():
-            time = whole.between(begin, end)
+            time = all_time.between(begin, end)
             if not time:
                 continue
             served = 1 - without.between(begin, end) / time

@@ -70,11 +70,11 @@ def latency_chart(model: SessionModel) -> Figure | None:
     for row in model.tables["latency_series"]:
         by_line.setdefault((row["what"], row["client"]), []).append(row)
     traces: list[Figure] = []
-    for place, (what, client) in enumerate(
+    for index, (what, client) in enumerate(
         sorted(by_line, key=lambda line: (line[0] != "produce", line))[:MOST_CLIENTS]
     ):
         name = chart_text(f"{client}, {'produce' if what == 'produce' else 'end-to-end'}")
-        traces += _latency_lines(name, LINES[place % len(LINES)], by_line[what, client])
+        traces += _latency_lines(name, LINES[index % len(LINES)], by_line[what, client])
     layout = {
         "height": 380,
         "shapes": bands(model, axis),
@@ -90,9 +90,9 @@ def _reach(model: SessionModel) -> tuple[float, float]:
     return min(row["p50_us"] for row in found), max(row["max_us"] for row in found)
 
 
-def decades(least: float, most: float, margin: float = 1.0) -> Figure:
+def decades(least: float, greatest: float, margin: float = 1.0) -> Figure:
     """Return range and tick marks of a logarithmic axis of microseconds, labelled with readable units."""
-    low, high = max(1.0, least) / margin, max(1.0, most, least * 1.01) * margin
+    low, high = max(1.0, least) / margin, max(1.0, greatest, least * 1.01) * margin
     steps: tuple[float, ...] = (1, 2, 5) if high <= 100 * low else (1,)
     if high <= 3 * low:
         steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
@@ -111,11 +111,11 @@ def lag_chart(model: SessionModel) -> Figure | None:
     by_group: dict[str, list[Row]] = {}
     for row in model.tables["group_position_lag"]:
         by_group.setdefault(row["group_id"], []).append(row)
-    most = {name: max(row["position_lag"] for row in found) for name, found in by_group.items()}
-    if model.timeless or not any(most.values()):
+    peaks = {name: max(row["position_lag"] for row in found) for name, found in by_group.items()}
+    if model.timeless or not any(peaks.values()):
         return None
     axis = Axis(model)
-    shown = sorted(by_group, key=lambda name: (-most[name], name))[:MOST_CLIENTS]
+    shown = sorted(by_group, key=lambda name: (-peaks[name], name))[:MOST_CLIENTS]
     traces = [
         {
             "type": "lines",
@@ -137,9 +137,9 @@ def lag_chart(model: SessionModel) -> Figure | None:
     return {"data": traces, "layout": layout}
 
 
-def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
-    width = found[0]["bin_us"]
-    by_bin = {row["bin_began_us"]: row for row in found}
+def _latency_lines(name: str, colour: str, rows: list[Row]) -> list[Figure]:
+    width = rows[0]["bin_us"]
+    by_bin = {row["bin_began_us"]: row for row in rows}
     bins = range(min(by_bin), max(by_bin) + width, width)
     x = [(begin + width / 2) / _SECOND for begin in bins]
 
@@ -224,11 +224,11 @@ def availability_around_faults(model: SessionModel) -> Figure | None:
     """Return the availability around each fault; None without faults or in a manual session."""
     if model.timeless:
         return None
-    found = {(row["fault_id"], row["scope"], row["phase"]): row for scope in ("partition", "client")
+    by_fault = {(row["fault_id"], row["scope"], row["phase"]): row for scope in ("partition", "client")
              for row in report.served(model, scope)}  # fmt: skip
     rows = [
-        (fault, label, {phase: found[fault["fault_id"], scope, phase]["availability"] * 100
-                        for phase in report.PHASES if (fault["fault_id"], scope, phase) in found})
+        (fault, label, {phase: by_fault[fault["fault_id"], scope, phase]["availability"] * 100
+                        for phase in report.PHASES if (fault["fault_id"], scope, phase) in by_fault})
         for fault in charted_faults(model)
         for scope, label in (("partition", "partitions"), ("client", "clients"))
     ]  # fmt: skip
@@ -407,7 +407,7 @@ def timeline_chart(model: SessionModel) -> Figure:
     names = _fault_names(model)
     for name in dict.fromkeys(names):
         own = [row for row, lane in zip(model.tables["faults"], names, strict=True) if lane == name]
-        lanes.bars(name, lambda place, own=own: [_fault_bars(place, own, lanes.axis)])  # type: ignore[misc]
+        lanes.bars(name, lambda lane_number, own=own: [_fault_bars(lane_number, own, lanes.axis)])  # type: ignore[misc]
     for partition in shown_partitions(model):
         lanes.heading(partition)
         _partition_lanes(lanes, partition)
@@ -441,11 +441,11 @@ def _partition_lanes(lanes: _Lanes, partition: str) -> None:
         lanes.bars("position lag", lambda lane: _lag_lines(lane, {name: by_group[name] for name in sorted(worst)}))
 
 
-def _bars(lane: int, axis: Axis, found: list[Row], fills: list[str], labels: list[str], hovers: list[str]) -> Figure:
-    spans = [axis.span(row) for row in found]
+def _bars(lane: int, axis: Axis, rows: list[Row], fills: list[str], labels: list[str], hovers: list[str]) -> Figure:
+    spans = [axis.span(row) for row in rows]
     return {
         "type": "bar",
-        "y": [lane] * len(found),
+        "y": [lane] * len(rows),
         "base": [begin for begin, _end in spans],
         "x": [end - begin for begin, end in spans],
         "width": 0.74,
@@ -468,60 +468,60 @@ def _overlapping(model: SessionModel, names: list[str]) -> list[str]:
     """Return lane names in which overlapping faults of one kind have numbered lanes."""
     axis = Axis(model)
     ends: dict[str, list[float]] = {}
-    found = []
+    names_of_lanes = []
     for name, row in zip(names, model.tables["faults"], strict=True):
         begin, end = axis.span(row)
         lanes = ends.setdefault(name, [])
         free = next((place for place, until in enumerate(lanes) if until <= begin + _FALSE_MISSES), len(lanes))
         if free < MOST_FAULT_LANES:  # later lanes are merged into the last one
             lanes[free:] = [end, *lanes[free + 1 :]]
-        found.append(name if not free else f"{name} ·{free + 1}")
-    return found
+        names_of_lanes.append(name if not free else f"{name} ·{free + 1}")
+    return names_of_lanes
 
 
-def _fault_bars(lane: int, found: list[Row], axis: Axis) -> Figure:
-    names = [chart_text(row["target"] or row["fault"]) for row in found]
+def _fault_bars(lane: int, rows: list[Row], axis: Axis) -> Figure:
+    names = [chart_text(row["target"] or row["fault"]) for row in rows]
     hovers = [
         f"{chart_text(row['fault'])} {chart_text(row['target'])}<br>{chart_text(row['detail'])}<br>{axis.when(row)}"
-        for row in found
+        for row in rows
     ]
-    return _bars(lane, axis, found, [WARNING] * len(found), names, hovers)
+    return _bars(lane, axis, rows, [WARNING] * len(rows), names, hovers)
 
 
-def _leader_bars(lane: int, partition: str, found: list[Row], axis: Axis) -> Figure:
-    labels = ["no leader" if row["leader"] < 0 else f"{row['leader']} · epoch {row['leader_epoch']}" for row in found]
-    fills = [ALARM if row["leader"] < 0 else BROKERS[(row["leader"] - 1) % len(BROKERS)] for row in found]
+def _leader_bars(lane: int, partition: str, rows: list[Row], axis: Axis) -> Figure:
+    labels = ["no leader" if row["leader"] < 0 else f"{row['leader']} · epoch {row['leader_epoch']}" for row in rows]
+    fills = [ALARM if row["leader"] < 0 else BROKERS[(row["leader"] - 1) % len(BROKERS)] for row in rows]
     hovers = [
         f"{chart_text(partition)}: " + ("no leader" if row["leader"] < 0 else f"leader broker {row['leader']}")
         + f" in epoch {row['leader_epoch']}<br>{axis.when(row)}"
-        for row in found
+        for row in rows
     ]  # fmt: skip
-    return _bars(lane, axis, found, fills, labels, hovers)
+    return _bars(lane, axis, rows, fills, labels, hovers)
 
 
-def _isr_bars(lane: int, partition: str, found: list[Row], axis: Axis) -> Figure:
-    most = max((row["isr_size"] for row in found), default=0)
+def _isr_bars(lane: int, partition: str, rows: list[Row], axis: Axis) -> Figure:
+    most = max((row["isr_size"] for row in rows), default=0)
     fills = [
         ALARM if row["isr_size"] < (row["min_isr"] or 1) else CALM if row["isr_size"] == most else WARNING
-        for row in found
+        for row in rows
     ]
-    labels = [f"{row['isr_size']} in sync" for row in found]
+    labels = [f"{row['isr_size']} in sync" for row in rows]
     hovers = [
         f"{chart_text(partition)}: ISR {row['isr']}, min.insync.replicas "
         f"{'not known' if row['min_isr'] is None else row['min_isr']}<br>{axis.when(row)}"
-        for row in found
+        for row in rows
     ]
-    return _bars(lane, axis, found, fills, labels, hovers)
+    return _bars(lane, axis, rows, fills, labels, hovers)
 
 
 def _service_bars(lane: int, partition: str, model: SessionModel, axis: Axis) -> list[Figure]:
     """Return unavailable intervals (thin bars: of clients), and crosses for lost records."""
     traces: list[Figure] = []
     for scope, fill, width in (("partition", ALARM, 0.74), ("client", WARNING, 0.36)):
-        found = [row for row in model.unavailable(scope) if row["partition"] == partition]
-        labels = ["" if scope == "client" else "unavailable" for _row in found]
-        hovers = [f"{_who(row)}: {chart_text(row['began_by'])}<br>{axis.when(row)}" for row in found]
-        traces.append({**_bars(lane, axis, found, [fill] * len(found), labels, hovers), "width": width})
+        rows = [row for row in model.unavailable(scope) if row["partition"] == partition]
+        labels = ["" if scope == "client" else "unavailable" for _row in rows]
+        hovers = [f"{_scope_text(row)}: {chart_text(row['began_by'])}<br>{axis.when(row)}" for row in rows]
+        traces.append({**_bars(lane, axis, rows, [fill] * len(rows), labels, hovers), "width": width})
     lost, since = [row for row in model.lost if row["partition"] == partition], model.since()
     traces.append(
         {
@@ -537,10 +537,10 @@ def _service_bars(lane: int, partition: str, model: SessionModel, axis: Axis) ->
     return traces
 
 
-def _hw_line(lane: int, partition: str, found: list[Row], axis: Axis) -> Figure:
+def _hw_line(lane: int, partition: str, rows: list[Row], axis: Axis) -> Figure:
     """Return the line of the high watermark: a flat part is a stall, a step down a loss by an unclean leader."""
-    x = [(row["bin_began_us"] + row["bin_us"]) / _SECOND_US for row in found]
-    values = [row["hw"] for row in found]
+    x = [(row["bin_began_us"] + row["bin_us"]) / _SECOND_US for row in rows]
+    values = [row["hw"] for row in rows]
     if x[-1] < axis.end:
         x, values = [*x, axis.end], [*values, values[-1]]
     line = _line(lane, [min(at, axis.end) for at in x], values, LINES[0])
@@ -548,14 +548,14 @@ def _hw_line(lane: int, partition: str, found: list[Row], axis: Axis) -> Figure:
 
 
 def _lag_lines(lane: int, by_group: dict[str, list[Row]]) -> list[Figure]:
-    most = max((row["position_lag"] for found in by_group.values() for row in found), default=0)
+    peak = max((row["position_lag"] for found in by_group.values() for row in found), default=0)
     lines = {
         name: _line(
             lane,
             [(row["bin_began_us"] + row["bin_us"]) / _SECOND_US for row in found],
             [row["position_lag"] for row in found],
             LINES[1 + number_],
-            most,
+            peak,
         )
         for number_, (name, found) in enumerate(by_group.items())
     }
@@ -565,9 +565,9 @@ def _lag_lines(lane: int, by_group: dict[str, list[Row]]) -> list[Figure]:
     ]
 
 
-def _line(lane: int, x: Sequence[float], values: list[int], colour: str, most: int = 0) -> Figure:
+def _line(lane: int, x: Sequence[float], values: list[int], colour: str, greatest: int = 0) -> Figure:
     """Return a line scaled to its lane, with points where its value changes, and at both ends."""
-    top = max(most, *values, 1)
+    top = max(greatest, *values, 1)
     last = len(values) - 1
     kept = [at for at, value in enumerate(values) if at in (0, last) or value != values[at - 1]]
     return {
@@ -580,7 +580,7 @@ def _line(lane: int, x: Sequence[float], values: list[int], colour: str, most: i
     }
 
 
-def _who(row: Row) -> str:
+def _scope_text(row: Row) -> str:
     if row["scope"] == "partition":
         return f"{chart_text(row['partition'])} without a serving leader"
     return f"{chart_text(row['client'])} with acks={acks(row['acks'])} could not write"

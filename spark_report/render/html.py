@@ -65,10 +65,10 @@ class Partition:
     views: tuple[View, ...]
 
 
-def drill_down(model: SessionModel, most: int, shapes: int = MOST_SHAPES) -> tuple[list[Partition], int]:
+def drill_down(model: SessionModel, limit: int, shapes: int = MOST_SHAPES) -> tuple[list[Partition], int]:
     """Return the partitions to show, and the number left out; internal ones are shown only if they had an event."""
     names = charts.by_interest(model)
-    own = {name: {table: [] for table in _TABLES} for name in names[:most]}  # type: dict[str, dict[str, list[Row]]]
+    own = {name: {table: [] for table in _TABLES} for name in names[:limit]}  # type: dict[str, dict[str, list[Row]]]
     for table in _TABLES:
         for row in model.tables[table]:
             if row["partition"] in own:
@@ -81,16 +81,16 @@ def drill_down(model: SessionModel, most: int, shapes: int = MOST_SHAPES) -> tup
 def _partition(name: str, model: SessionModel, shapes: int) -> Partition:
     lost = sum(row["count"] for row in model.lost)
     out = sum(row["duration_us"] for row in model.unavailable("partition"))
-    whole = next(iter(model.tables["partitions"]), None)
+    totals = next(iter(model.tables["partitions"]), None)
     parts = []
     if lost:
         parts.append(f"{counted(lost, 'record')} lost")
     if out:
         parts.append(f"{rounded_duration(out)} without a leader")
-    if whole and whole["under_min_isr_us"]:
-        parts.append(f"{rounded_duration(whole['under_min_isr_us'])} under min.insync.replicas")
-    if whole and whole["under_replicated_us"]:
-        parts.append(f"{rounded_duration(whole['under_replicated_us'])} under-replicated")
+    if totals and totals["under_min_isr_us"]:
+        parts.append(f"{rounded_duration(totals['under_min_isr_us'])} under min.insync.replicas")
+    if totals and totals["under_replicated_us"]:
+        parts.append(f"{rounded_duration(totals['under_replicated_us'])} under-replicated")
     if not parts and len(model.tables["partition_states"]) > 1:
         parts.append(counted(len(model.tables["partition_states"]) - 1, "change"))
     tone: Tone = "alarm" if lost or out else "warning" if parts else "calm"
@@ -105,30 +105,30 @@ def _partition(name: str, model: SessionModel, shapes: int) -> Partition:
         tables.outcomes(model),
     )
     picture = svg(charts.partition_chart(model, name), f"{name} over time", shapes)
-    return Partition(name, tone, ", ".join(parts) or _QUIET, _facts(model, whole), picture, tuple(filter(None, views)))
+    return Partition(name, tone, ", ".join(parts) or _QUIET, _facts(model, totals), picture, tuple(filter(None, views)))
 
 
-def _facts(model: SessionModel, whole: Row | None) -> tuple[tuple[str, str], ...]:
-    if whole is None:
+def _facts(model: SessionModel, totals: Row | None) -> tuple[tuple[str, str], ...]:
+    if totals is None:
         return ()
     served = next((row["availability"] for row in model.tables["availability"] if row["scope"] == "partition"), None)
-    minimum = "not known" if whole["min_isr"] is None else whole["min_isr"]
-    elections = f"{thousands(whole['elections_clean'])} clean, {thousands(whole['elections_unclean'])} unclean"
-    found = [
-        ("replicas", f"{whole['replication']}, min.insync.replicas {minimum}"),
+    minimum = "not known" if totals["min_isr"] is None else totals["min_isr"]
+    elections = f"{thousands(totals['elections_clean'])} clean, {thousands(totals['elections_unclean'])} unclean"
+    pairs = [
+        ("replicas", f"{totals['replication']}, min.insync.replicas {minimum}"),
         ("available", "" if served is None or model.timeless else share(served)),
-        ("leader epochs", f"{whole['epochs']}, last {whole['last_epoch']}"),
+        ("leader epochs", f"{totals['epochs']}, last {totals['last_epoch']}"),
         ("elections", elections),
-        ("ISR", f"{thousands(whole['isr_shrinks'])} shrinks, {thousands(whole['isr_expands'])} expands"),
-        ("HW stalls", _stalls(whole)),
+        ("ISR", f"{thousands(totals['isr_shrinks'])} shrinks, {thousands(totals['isr_expands'])} expands"),
+        ("HW stalls", _stalls(totals)),
     ]
-    return tuple((label, value) for label, value in found if value)
+    return tuple((label, value) for label, value in pairs if value)
 
 
-def _stalls(whole: Row) -> str:
-    if not whole["hw_stalls"]:
+def _stalls(totals: Row) -> str:
+    if not totals["hw_stalls"]:
         return ""
-    return f"{thousands(whole['hw_stalls'])}, longest {rounded_duration(whole['longest_hw_stall_us'])}"
+    return f"{thousands(totals['hw_stalls'])}, longest {rounded_duration(totals['longest_hw_stall_us'])}"
 
 
 class Detail(NamedTuple):
@@ -263,7 +263,7 @@ def _comparison(model: ReportModel) -> dict[str, Any]:
 def _section(anchor: str, letter: str, model: SessionModel, detail: Detail, content: _SessionContent) -> dict[str, Any]:
     drawn = {chart.id: chart for chart in _charts(anchor, model, content.figures, detail.shapes)}
     partitions, left_out = drill_down(model, detail.partitions, detail.shapes)
-    found = content.sections
+    sections = content.sections
     return {
         "id": anchor,
         "letter": letter,
@@ -277,10 +277,10 @@ def _section(anchor: str, letter: str, model: SessionModel, detail: Detail, cont
         "key_figures": key_figures(model),
         "facts": tables.facts(model),
         "sentences": sentences(model),
-        "told": [_with_charts(anchor, one, drawn) for one in found if not one.folded and one.name != "partitions"],
+        "told": [_with_charts(anchor, one, drawn) for one in sections if not one.folded and one.name != "partitions"],
         "partitions": partitions,
         "partitions_left_out": left_out,
-        "folded": [one for one in found if one.folded],
+        "folded": [one for one in sections if one.folded],
     }
 
 

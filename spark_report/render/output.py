@@ -121,11 +121,11 @@ def _foreign(target: Path) -> Path | None:
     return next((path for path, ours in texts if path.exists() and not _begins(path, ours)), None)
 
 
-def _begins(path: Path, ours: re.Pattern[bytes]) -> bool:
+def _begins(path: Path, marker: re.Pattern[bytes]) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return ours.search(file.read(_HEAD_BYTES)) is not None
+        return marker.search(file.read(_HEAD_BYTES)) is not None
 
 
 def write_json(path: Path, model: ReportModel, tables: dict[str, Any]) -> None:

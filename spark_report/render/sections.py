@@ -92,12 +92,12 @@ def _set_to(setting: SettingDifference) -> str:
 def comparison_extremes(model: ReportModel, compared: list[Row]) -> View:
     """Return the best and worst sessions for each measure in which sessions differ."""
     short = letters(model)
-    found = []
+    rows = []
     for measure in MEASURES:
         own = [row for row in compared if row["measure"] == measure.name]
         ranked: dict[str, list[Row]] = {rank: [row for row in own if row["rank"] == rank] for rank in _RANKS}
         if all(ranked.values()):
-            found.append({"measure": measure, **ranked})
+            rows.append({"measure": measure, **ranked})
 
     def names(rank: str) -> Callable[[Row], str]:
         return lambda row: _some([short[one["session_id"]] for one in row[rank]])
@@ -112,15 +112,15 @@ def comparison_extremes(model: ReportModel, compared: list[Row]) -> View:
         "worst": value("worst"),
         "of": names("worst"),
     }
-    return view("comparison", "Best and worst", found, columns, "best|worst")
+    return view("comparison", "Best and worst", rows, columns, "best|worst")
 
 
 def comparison_changes(model: ReportModel, compared: list[Row]) -> View:
     """Return the changes against the baseline, regressions first."""
     short = letters(model)
     order = {"regression": 0, "improvement": 1}
-    found = [row for row in compared if row["judged"] in order]
-    found.sort(key=lambda row: order[row["judged"]])
+    changed = [row for row in compared if row["judged"] in order]
+    changed.sort(key=lambda row: order[row["judged"]])
     columns: Columns = {
         "": lambda row: _JUDGED[row["judged"]],
         "in": lambda row: short[row["session_id"]],
@@ -129,8 +129,8 @@ def comparison_changes(model: ReportModel, compared: list[Row]) -> View:
         "now": lambda row: _measure(row).shown(row["value"]),
         "change": lambda row: _measure(row).change(row),
     }
-    made = view("comparison", "Against the baseline", found, columns, "baseline|now|change")
-    return replace(made, tones={(place, 5): row["judged"] for place, row in enumerate(found)})
+    made = view("comparison", "Against the baseline", changed, columns, "baseline|now|change")
+    return replace(made, tones={(place, 5): row["judged"] for place, row in enumerate(changed)})
 
 
 def comparison_baseline(model: ReportModel, compared: list[Row]) -> str:
@@ -168,9 +168,9 @@ def _measure(row: Row) -> Measure:
     return BY_NAME[row["measure"]]
 
 
-def _some(names: list[str], most: int = 4) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return " ".join(names[:most]) + more
+def _some(names: list[str], limit: int = 4) -> str:
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return " ".join(names[:limit]) + more
 
 
 # The sections of a session's report in order: in HTML, in a terminal, in Markdown.
@@ -198,26 +198,26 @@ class ReportSection:
         return any(self.views) or bool(self.nothing)
 
 
-def shown_sessions(model: ReportModel, most: int = MOST_SESSIONS) -> list[SessionModel]:
+def shown_sessions(model: ReportModel, limit: int = MOST_SESSIONS) -> list[SessionModel]:
     """Return the sessions to show one by one: all, or the most severe ones if there are many."""
-    if len(model.sessions) <= most:
+    if len(model.sessions) <= limit:
         return list(model.sessions)
     order = {"alarm": 0, "warning": 1, "calm": 2}
-    return sorted(model.sessions, key=lambda one: order[severity(one)])[:most]
+    return sorted(model.sessions, key=lambda one: order[severity(one)])[:limit]
 
 
 def sections(model: SessionModel) -> list[ReportSection]:
     """Return all sections that are not empty."""
-    return [section for section in (*_told(model), *_looked_up(model)) if section]
+    return [section for section in (*_session_sections(model), *_looked_up(model)) if section]
 
 
-def _told(model: SessionModel) -> list[ReportSection]:
+def _session_sections(model: SessionModel) -> list[ReportSection]:
     alerts = tables.alerts(model)
     fired = tables.alerts_short(model)
     quiet = "No alert fired." if not fired and not model.timeless else ""
     lags, turns = tables.position_lag_peaks(model), tables.rebalances(model)
     losses, failovers = tables.losses(model), tables.failovers(model)
-    anomalies, whole = tables.anomalies(model), tables.partitions(model)
+    anomalies, all_partitions = tables.anomalies(model), tables.partitions(model)
     return [
         ReportSection(
             "losses",
@@ -251,7 +251,7 @@ def _told(model: SessionModel) -> list[ReportSection]:
         ReportSection("lag", lags.title, (lags,), lags),
         ReportSection("rebalances", turns.title, (turns,), turns),
         ReportSection("failovers", failovers.title, (failovers,), failovers),
-        ReportSection("partitions", "Partitions", (whole,), whole),
+        ReportSection("partitions", "Partitions", (all_partitions,), all_partitions),
         ReportSection(
             "producers", "Producers", (client_tables.producers(model),), client_tables.producers_short(model)
         ),
@@ -259,8 +259,8 @@ def _told(model: SessionModel) -> list[ReportSection]:
     ]
 
 
-def _open(found: View) -> tuple[ReportSection, ...]:
-    return (ReportSection(found.name, found.title, (found,), found),)
+def _open(content: View) -> tuple[ReportSection, ...]:
+    return (ReportSection(content.name, content.title, (content,), content),)
 
 
 def _looked_up(model: SessionModel) -> list[ReportSection]:
@@ -367,21 +367,21 @@ def _slow(model: SessionModel) -> KeyFigure | None:
 
 
 def _recovery(model: SessionModel) -> KeyFigure | None:
-    found = next((row for row in model.tables["fault_means"] if not row["fault"]), None)
-    if found is None:
+    means = next((row for row in model.tables["fault_means"] if not row["fault"]), None)
+    if means is None:
         return None
-    left = found["unrecovered_faults"]
-    note = f"mean time to recover; {counted(found['faults'], 'fault')}"
+    left = means["unrecovered_faults"]
+    note = f"mean time to recover; {counted(means['faults'], 'fault')}"
     if left:
         note += f", {thousands(left)} not recovered"
-    if found["mttd_us"] is not None:
-        note += f"; detected after {rounded_duration(found['mttd_us'])}"
-    if found["mttr_us"] is None:
+    if means["mttd_us"] is not None:
+        note += f"; detected after {rounded_duration(means['mttd_us'])}"
+    if means["mttr_us"] is None:
         worry: Tone
         value, worry = ("never", "warning") if left else ("nothing to recover", "calm")
         return KeyFigure("recovery", value, note.partition("; ")[2], worry, "recovery")
     return KeyFigure(
-        "recovery (MTTR)", rounded_duration(found["mttr_us"]), note, "warning" if left else "calm", "recovery"
+        "recovery (MTTR)", rounded_duration(means["mttr_us"]), note, "warning" if left else "calm", "recovery"
     )
 
 

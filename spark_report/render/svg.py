@@ -29,37 +29,37 @@ _EACH_SHAPE: Final = {"bar": ("base", "x", "y", "color", "text", "hovertext"), "
 """Type of a trace → its lists with a value for each shape."""
 
 
-def downsampled(figure: Figure, length: float, most: int) -> Figure:
-    """Return the figure with at most about ``most`` shapes in each trace, over an axis of this length; lines stay.
+def downsampled(figure: Figure, length: float, limit: int) -> Figure:
+    """Return the figure with at most about ``limit`` shapes in each trace, over an axis of this length; lines stay.
 
-    Shapes are merged if both start in the same and end in the same of ``most`` parts of the axis. A merged bar has the
+    Shapes are merged if both start in the same and end in the same of ``limit`` parts of the axis. A merged bar has the
     most severe colour among them.
     """
-    traces = [_downsampled(trace, length / most, most) for trace in figure["data"]]
-    bands = _downsampled_bands(figure["layout"].get("shapes", ()), length / most, most)
+    traces = [_downsampled(trace, length / limit, limit) for trace in figure["data"]]
+    bands = _downsampled_bands(figure["layout"].get("shapes", ()), length / limit, limit)
     layout = figure["layout"] if bands is None else {**figure["layout"], "shapes": bands}
     return {**figure, "data": traces, "layout": layout}
 
 
-def _downsampled(trace: Figure, part: float, most: int) -> Figure:
+def _downsampled(trace: Figure, part: float, limit: int) -> Figure:
     lists = _EACH_SHAPE.get(trace["type"], ())
-    if not lists or len(trace["x"]) <= most or "whiskers" in trace:
+    if not lists or len(trace["x"]) <= limit or "whiskers" in trace:
         return trace
     begins = trace["base"] if trace["type"] == "bar" else trace["x"]
     lengths = trace["x"] if trace["type"] == "bar" else [0] * len(begins)
     ends = [begin + length for begin, length in zip(begins, lengths, strict=True)]
     groups: dict[tuple[int, int, float], list[int]] = {}
-    for place, (begin, end, y) in enumerate(zip(begins, ends, trace["y"], strict=True)):
-        groups.setdefault((int(begin // part), int(end // part), y), []).append(place)
+    for index, (begin, end, y) in enumerate(zip(begins, ends, trace["y"], strict=True)):
+        groups.setdefault((int(begin // part), int(end // part), y), []).append(index)
     joined = {**trace, **{name: [trace[name][group[0]] for group in groups.values()] for name in lists}}
     for at, group in enumerate(groups.values()):
         if len(group) == 1:
             continue
         joined["hovertext"][at] += f"<br>and {len(group) - 1:,} more nearby"
         if trace["type"] == "bar":
-            joined["base"][at] = min(begins[place] for place in group)
-            joined["x"][at] = max(ends[place] for place in group) - joined["base"][at]
-            joined["color"][at] = _worst([trace["color"][place] for place in group])
+            joined["base"][at] = min(begins[index] for index in group)
+            joined["x"][at] = max(ends[index] for index in group) - joined["base"][at]
+            joined["color"][at] = _worst([trace["color"][index] for index in group])
             joined["text"][at] = ""
     return joined
 
@@ -68,10 +68,10 @@ def _worst(colours: Sequence[str]) -> str:
     return next((colour for colour in (ALARM, WARNING) if colour in colours), colours[0])
 
 
-def _downsampled_bands(shapes: Sequence[Figure], part: float, most: int) -> list[Figure] | None:
+def _downsampled_bands(shapes: Sequence[Figure], part: float, limit: int) -> list[Figure] | None:
     """Return the shapes with fewer bands; None if there are few enough."""
     bands = [shape for shape in shapes if shape["type"] == "rect"]
-    if len(bands) <= most:
+    if len(bands) <= limit:
         return None
     groups: dict[tuple[int, int], dict[str, Any]] = {}
     for band in bands:
@@ -132,22 +132,22 @@ class Scale:
     def marks(self, axis: Figure) -> list[tuple[float, str]]:
         """Return the positions and labels of ticks."""
         if "tickvals" in axis:
-            found = zip(axis["tickvals"], axis["ticktext"], strict=True)
+            marked = zip(axis["tickvals"], axis["ticktext"], strict=True)
         else:
             room = 90 if self._end > self._begin else 26
             most = min(9, max(2, int(abs(self._end - self._begin) / room)))
-            found = ((mark, f"{mark:,g}") for mark in _round_marks(self.low, self.high, most))  # type: ignore[assignment]
+            marked = ((mark, f"{mark:,g}") for mark in _round_marks(self.low, self.high, most))  # type: ignore[assignment]
         low, high = sorted((self._begin, self._end))
-        return [(self(value), words) for value, words in found if low - 0.5 <= self(value) <= high + 0.5]
+        return [(self(value), words) for value, words in marked if low - 0.5 <= self(value) <= high + 0.5]
 
 
-def svg(figure: Figure, label: str, most: int = MOST_SHAPES) -> Markup:
+def svg(figure: Figure, label: str, limit: int = MOST_SHAPES) -> Markup:
     """Draw a figure, with its legend before it; ``label`` is its accessible name, and is escaped here.
 
-    If a lane has more than ``most`` shapes, neighbours are merged.
+    If a lane has more than ``limit`` shapes, neighbours are merged.
     """
     if figure["layout"]["xaxis"].get("zoom"):
-        figure = downsampled(figure, (figure["layout"]["xaxis"]["range"][1] or 1), most)
+        figure = downsampled(figure, (figure["layout"]["xaxis"]["range"][1] or 1), limit)
     layout, data = figure["layout"], figure["data"]
     names = [name for name in _AXES if name in layout]
     lengths = [len(_short(text)) for name in names for text in _labels(layout[name], data, name)]
@@ -187,11 +187,11 @@ def _drawn(figure: Figure, across: Scale, downs: dict[str, Scale], box: PlotArea
     for shape in layout.get("shapes", ()):
         yield _shape(shape, across, downs["yaxis"], box)
     for lane, traces in groupby(data, lambda trace: trace.get("lane") if trace["type"] == "lines" else trace["type"]):
-        found = list(traces)
-        if found[0]["type"] == "lines":
-            yield from _lines_of(found, lane, across, downs, box)
+        drawn_traces = list(traces)
+        if drawn_traces[0]["type"] == "lines":
+            yield from _lines_of(drawn_traces, lane, across, downs, box)
         else:
-            for trace in found:
+            for trace in drawn_traces:
                 yield from (_bars if trace["type"] == "bar" else _points)(trace, across, downs["yaxis"])
     yield "</g></svg>"
     for name, down in downs.items():
@@ -231,11 +231,11 @@ def _bars(trace: Figure, across: Scale, down: Scale) -> Iterator[str]:
             )
 
 
-def _lines_of(found: list[Figure], lane: Any, across: Scale, downs: dict[str, Scale], box: PlotArea) -> Iterator[str]:
+def _lines_of(traces: list[Figure], lane: Any, across: Scale, downs: dict[str, Scale], box: PlotArea) -> Iterator[str]:
     """Draw lines over the whole plot or in one lane, below a rectangle that receives pointer events."""
     top, foot = (box.top, box.foot) if lane is None else (downs["yaxis"](lane - 0.5), downs["yaxis"](lane + 0.5))
     yield '<g class="lines">' if lane is None else '<g class="lines" data-steps="1">'
-    for trace in found:
+    for trace in traces:
         yield _line(trace, across, downs["yaxis2" if trace.get("yaxis") == "y2" else "yaxis"])
     width, height = round(box.right - box.left, 1), round(foot - top, 1)
     yield f'<rect class="hit" x="{box.left}" y="{top}" width="{width}" height="{height}"/></g>'
@@ -351,11 +351,11 @@ def _reach(data: list[Figure]) -> list[float]:
     return [float(value) for value in [*ends, *bars]]
 
 
-def _round_marks(low: float, high: float, most: int) -> list[float]:
-    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-9) / most))
-    step = next(step * nice for nice in (1, 2, 5, 10, 20) if (high - low) / (step * nice) <= most)
+def _round_marks(low: float, high: float, limit: int) -> list[float]:
+    step = 10.0 ** math.floor(math.log10(max(high - low, 1e-9) / limit))
+    step = next(step * nice for nice in (1, 2, 5, 10, 20) if (high - low) / (step * nice) <= limit)
     first = math.ceil(low / step)
-    return [round((first + place) * step, 9) for place in range(most + 1) if (first + place) * step <= high]
+    return [round((first + place) * step, 9) for place in range(limit + 1) if (first + place) * step <= high]
 
 
 def _text(x: float, y: float, content: Any, anchor: str, kind: str = "") -> str:

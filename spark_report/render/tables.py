@@ -55,11 +55,11 @@ class View:
         """Columns for HTML, each with the class of its cells, without the column :data:`SENTENCE`."""
         return [(name, self._class(name)) for name in self.columns if name != SENTENCE]
 
-    def cells(self, place: int) -> list[tuple[str, str]]:
+    def cells(self, index: int) -> list[tuple[str, str]]:
         """Return the cells of a row for HTML: values, each with its class."""
-        pairs = enumerate(zip(self.columns, self.rows[place], strict=True))
+        pairs = enumerate(zip(self.columns, self.rows[index], strict=True))
         return [
-            (value, f"{self._class(name)} {self.tones.get((place, column), '')}".strip())
+            (value, f"{self._class(name)} {self.tones.get((index, column), '')}".strip())
             for column, (name, value) in pairs
             if name != SENTENCE
         ]
@@ -77,10 +77,10 @@ class View:
         return "n" if name in self.numeric else "long" if name in _LONG else "name" if name in _NAMES else ""
 
 
-def view(name: str, title: str, found: list[Row], columns: dict[str, Callable[[Row], Any]], numeric: str = "") -> View:
+def view(name: str, title: str, rows: list[Row], columns: dict[str, Callable[[Row], Any]], numeric: str = "") -> View:
     """Format rows as a view; ``numeric`` has the headings of right-aligned columns, separated by ``|``."""
-    lines = tuple(tuple(str(value(row)) for value in columns.values()) for row in found[:MOST_ROWS])
-    left_out = len(found) - len(lines)
+    lines = tuple(tuple(str(value(row)) for value in columns.values()) for row in rows[:MOST_ROWS])
+    left_out = len(rows) - len(lines)
     return View(name, title, tuple(columns), frozenset(numeric.split("|")), lines, left_out=left_out)
 
 
@@ -163,13 +163,13 @@ def losses(model: SessionModel) -> View:
 
 def losses_short(model: SessionModel) -> View:
     """Return lost records without causes for a terminal, which prints the causes as sentences."""
-    whole = losses(model)
-    kept = [index for index, name in enumerate(whole.columns) if name not in (SENTENCE, "client")]
+    all_losses = losses(model)
+    kept = [index for index, name in enumerate(all_losses.columns) if name not in (SENTENCE, "client")]
     return replace(
-        whole,
+        all_losses,
         title="Lost records",
-        columns=tuple(whole.columns[index] for index in kept),
-        rows=tuple(tuple(row[index] for index in kept) for row in whole.rows),
+        columns=tuple(all_losses.columns[index] for index in kept),
+        rows=tuple(tuple(row[index] for index in kept) for row in all_losses.rows),
     )
 
 
@@ -211,19 +211,19 @@ def _longer(us: int) -> str:
 def ledger(model: SessionModel) -> View:
     """Return the ledger as counted from the events, and as in the session's result."""
     order = {term: place for place, term in enumerate(("sent", "acked", "failed", "unknown", "aborted", "acked_lost"))}
-    found = sorted(model.tables["ledger"], key=lambda row: (order.get(row["term"], 9), row["term"]))
+    terms = sorted(model.tables["ledger"], key=lambda row: (order.get(row["term"], 9), row["term"]))
     columns: dict[str, Callable[[Row], Any]] = {
         "records": lambda row: row["term"].replace("_", " "),
         "from events": lambda row: _optional(row["from_events"]),
         "from result": lambda row: _optional(row["from_result"]),
         "agree": lambda row: {True: "yes", False: "no"}.get(row["agrees"], "not compared"),
     }
-    return view("ledger", "Ledger", found, columns, "from events|from result")
+    return view("ledger", "Ledger", terms, columns, "from events|from result")
 
 
 def latency(model: SessionModel) -> View:
     """Return latency percentiles by client and phase."""
-    found = sorted(
+    rows = sorted(
         model.tables["latency"],
         key=lambda row: (row["what"] != "produce", row["client"], _PHASES.index(row["phase"])),
     )
@@ -234,7 +234,7 @@ def latency(model: SessionModel) -> View:
         "records": lambda row: thousands(row["records"]),
         **{name: time_of(f"{name}_us") for name in ("p50", "p95", "p99", "max")},
     }
-    return view("latency", "Latency", found, columns, "records|p50|p95|p99|max")
+    return view("latency", "Latency", rows, columns, "records|p50|p95|p99|max")
 
 
 def latency_short(model: SessionModel) -> View:
@@ -311,7 +311,7 @@ def expectations(model: SessionModel) -> View:
 def states(model: SessionModel) -> View:
     """Return the leader and ISR intervals of the partitions in the timeline."""
     shown = set(shown_partitions(model))
-    found = [row for row in model.tables["partition_states"] if row["partition"] in shown]
+    rows = [row for row in model.tables["partition_states"] if row["partition"] in shown]
     columns: dict[str, Callable[[Row], Any]] = {
         "partition": lambda row: row["partition"],
         "from": lambda row: began(model, row),
@@ -321,7 +321,7 @@ def states(model: SessionModel) -> View:
         "ISR": lambda row: brokers(row["isr"]),
         "started by": lambda row: row["began_by"],
     }
-    return view("partition_states", "Leaders and ISR", found, columns, "from|duration|leader|epoch")
+    return view("partition_states", "Leaders and ISR", rows, columns, "from|duration|leader|epoch")
 
 
 def elections(model: SessionModel) -> View:
@@ -417,7 +417,7 @@ def facts(model: SessionModel) -> tuple[tuple[str, str], ...]:
     """Return the facts about a session as labels and values."""
     start, manifest = model.recorded.start, model.recorded.manifest
     lasted = "none (manual session)" if model.timeless else rounded_time(model.recorded.end_us)
-    found = [
+    pairs = [
         ("playbook", start.playbook),
         ("Kafka", start.profile),
         ("seed", str(start.seed)),
@@ -430,7 +430,7 @@ def facts(model: SessionModel) -> tuple[tuple[str, str], ...]:
         ("directory", str(model.recorded.path)),
         ("open with", model.opened_by),
     ]
-    return tuple((label, value) for label, value in found if value)
+    return tuple((label, value) for label, value in pairs if value)
 
 
 def _out_of_service(model: SessionModel) -> str:
@@ -539,19 +539,19 @@ def means(model: SessionModel) -> View:
 def around_faults(model: SessionModel) -> View:
     """Return availability and latency before, during and after each fault: the data of the two charts."""
     names = {row["fault_id"]: f"{row['fault']} {row['target']}" for row in model.tables["faults"]}
-    found: dict[tuple[int, str, str], dict[str, str]] = {}
+    cells: dict[tuple[int, str, str], dict[str, str]] = {}
     if not model.timeless:
         for scope, whose in (("partition", "partitions"), ("client", "clients")):
             for row in report.served(model, scope):
-                own = found.setdefault((row["fault_id"], "availability", whose), {})
+                own = cells.setdefault((row["fault_id"], "availability", whose), {})
                 own[row["phase"]] = share(row["availability"])
         for row in model.tables["fault_latency"]:
             what = "p99 produce latency" if row["what"] == "produce" else "p99 end-to-end latency"
-            own = found.setdefault((row["fault_id"], what, row["client"]), {})
+            own = cells.setdefault((row["fault_id"], what, row["client"]), {})
             own[row["phase"]] = rounded_duration(row["p99_us"])
     rows = [
         {"fault": names.get(fault_id, ""), "what": what, "whose": whose, **own}
-        for (fault_id, what, whose), own in sorted(found.items(), key=lambda item: item[0][0])
+        for (fault_id, what, whose), own in sorted(cells.items(), key=lambda item: item[0][0])
     ]
     columns: Columns = {
         "fault": lambda row: row["fault"],
@@ -576,10 +576,10 @@ def availability(model: SessionModel) -> View:
         ),
         "at the end": lambda row: "still unavailable" if row["open"] else "",
     }
-    found = [] if model.timeless else [row for row in model.tables["availability"] if row["intervals"]]
-    found = sorted(found, key=lambda row: row["availability"] if row["availability"] is not None else 2.0)
-    found = fold_internal_topics(found, lambda row: row["unavailable_us"])
-    return view("availability", "Availability", found, columns, "available|unavailable|intervals|longest")
+    rows = [] if model.timeless else [row for row in model.tables["availability"] if row["intervals"]]
+    rows = sorted(rows, key=lambda row: row["availability"] if row["availability"] is not None else 2.0)
+    rows = fold_internal_topics(rows, lambda row: row["unavailable_us"])
+    return view("availability", "Availability", rows, columns, "available|unavailable|intervals|longest")
 
 
 def alerts(model: SessionModel) -> View:

@@ -45,10 +45,10 @@ def show_in_terminal(console: Console, model: ReportModel) -> None:
     if several:
         worst, verdict = overall(model)
         console.print(_plain(verdict, _STYLES[worst]))
-        console.print(_terminal_table(tables.overview(model, short=True), most=40))
+        console.print(_terminal_table(tables.overview(model, short=True), limit=40))
         if differences := tables.differences(model):
             console.print(_plain(f"\n{differences.title}", "bold"))
-            console.print(_terminal_table(differences, most=40))
+            console.print(_terminal_table(differences, limit=40))
         _terminal_comparison(console, model)
     for place, session in enumerate(model.sessions):
         if place or several:
@@ -70,7 +70,7 @@ def _terminal_comparison(console: Console, model: ReportModel) -> None:
     for view in views:
         if view:
             console.print(_plain(f"\n{view.title}", "bold"))
-            console.print(_terminal_table(view, most=40))
+            console.print(_terminal_table(view, limit=40))
 
 
 def _terminal_session(console: Console, model: SessionModel, letter: str) -> None:
@@ -109,12 +109,12 @@ def _outages(console: Console, model: SessionModel) -> None:
     view = tables.unavailability(model)
     if not view:
         return
-    found = tables.out_of_service(model)
+    rows = tables.out_of_service(model)
     grid = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for column in ("partition", "seen by", "acks", "from", "duration"):
         grid.add_column(column, justify="right" if column in view.numeric else "left", header_style="dim")
     grid.add_column("session", header_style="dim", no_wrap=True)
-    for line, row in zip(view.rows[:TERMINAL_MOST_ROWS], found, strict=False):
+    for line, row in zip(view.rows[:TERMINAL_MOST_ROWS], rows, strict=False):
         end = model.recorded.last_seq + 1 if model.timeless else model.recorded.end_us
         unit = "seq" if model.timeless else "us"
         style = _STYLES["alarm" if row["scope"] == "partition" else "warning"]
@@ -132,18 +132,18 @@ def _bar(began: int, ended: int, end: int) -> str:
     return "·" * first + "█" * (last - first) + "·" * (_BAR - last)
 
 
-def _terminal_table(view: View, most: int = TERMINAL_MOST_ROWS) -> Table:
+def _terminal_table(view: View, limit: int = TERMINAL_MOST_ROWS) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for index, column in enumerate(view.columns):
         # On a narrow terminal names and sentences are wrapped; numbers and enumerated values never are.
         wraps = (index == 0 and column != "") or column in _LONG
         justify: Literal["left", "right"] = "right" if column in view.numeric else "left"
         table.add_column(column, justify=justify, header_style="dim", no_wrap=not wraps, overflow="fold")
-    for index, row in enumerate(view.rows[:most]):
+    for index, row in enumerate(view.rows[:limit]):
         styles = (_CELLS.get(view.tones.get((index, column), ""), "") for column in range(len(row)))
         table.add_row(*(_plain(value, style) for value, style in zip(row, styles, strict=True)))
-    if view.count > most:
-        table.caption = f"and {view.count - most} more"
+    if view.count > limit:
+        table.caption = f"and {view.count - limit} more"
     return table
 
 
@@ -247,11 +247,11 @@ def _section(section: ReportSection) -> str:
     return f"<details><summary>{escaped(section.title)} ({rows})</summary>\n\n{inside}\n</details>\n"
 
 
-def _titled(view: View, most: int) -> str:
-    return f"#### {escaped(view.title)}\n\n{_markdown_table(view, most)}"
+def _titled(view: View, limit: int) -> str:
+    return f"#### {escaped(view.title)}\n\n{_markdown_table(view, limit)}"
 
 
-def _markdown_table(view: View, most: int) -> str:
-    shown = table_text(view.columns, view.rows[:most], escaped)
-    more = view.count - most
+def _markdown_table(view: View, limit: int) -> str:
+    shown = table_text(view.columns, view.rows[:limit], escaped)
+    more = view.count - limit
     return f"{shown}\n{counted(more, 'more row')} in `tables/{view.name}.parquet`.\n" if more > 0 else shown

@@ -174,14 +174,14 @@ AnyPath = Path | HadoopPath
 
 def resolve_remote(started: RunningSpark | None, paths: Iterable[Path | Address]) -> list[AnyPath]:
     """List remote directories with Spark; local paths are returned unchanged, and need no Spark."""
-    found: list[AnyPath] = []
+    resolved: list[AnyPath] = []
     for path in paths:
         if isinstance(path, Path):
-            found.append(path)
+            resolved.append(path)
             continue
         assert started is not None
-        found.append(HadoopPath(path.uri, _Shelf(started, path.uri)))
-    return found
+        resolved.append(HadoopPath(path.uri, _Shelf(started, path.uri)))
+    return resolved
 
 
 def escaped_path(path: AnyPath) -> str:

@@ -128,13 +128,13 @@ def cache_fits(file: Path, warm: CacheInfo) -> bool:
 
 def keep_cache(part: Path, file: Path, warm: CacheInfo) -> CacheInfo:
     """Install a finished cache atomically, and then its note, without which it is not used."""
-    whole = CacheInfo(**{**asdict(warm), "bytes": _size(part)})
+    info = CacheInfo(**{**asdict(warm), "bytes": _size(part)})
     _note(file).unlink(missing_ok=True)
     part.replace(file)
     draft = _note(part)
-    draft.write_text(json.dumps(asdict(whole), indent=1) + "\n", encoding="utf-8")
+    draft.write_text(json.dumps(asdict(info), indent=1) + "\n", encoding="utf-8")
     draft.replace(_note(file))
-    return whole
+    return info
 
 
 def partial_cache_file(root: Path) -> Path:

@@ -49,17 +49,17 @@ def interrupt_deferred() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came = False
+    interrupted = False
 
     def note(_number: int, _frame: FrameType | None) -> None:
-        nonlocal came
-        came = True
+        nonlocal interrupted
+        interrupted = True
 
     with interrupt_handler_kept():
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, note)
         yield
-    if came:
+    if interrupted:
         raise KeyboardInterrupt
 
 
@@ -270,10 +270,10 @@ def _check_version(where: str, url: str) -> None:
         raise ReportError(
             f"{where} does not respond as a Spark Connect server: {why}", code="not_a_connect_server"
         ) from error
-    ours = str(pyspark.__version__)
-    if _minor(version) != _minor(ours):
+    installed = str(pyspark.__version__)
+    if _minor(version) != _minor(installed):
         raise ReportError(
-            f"{where} runs Spark {version}, but PySpark here is {ours}; the first two numbers must be equal",
+            f"{where} runs Spark {version}, but PySpark here is {installed}; the first two numbers must be equal",
             code="other_spark_version",
         )
 

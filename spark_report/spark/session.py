@@ -96,8 +96,8 @@ NAMES: Final = {
 class _CachedJavaClass:
     """A JVM class whose functions are looked up once each."""
 
-    def __init__(self, known: Any) -> None:
-        self._known = known
+    def __init__(self, java_class: Any) -> None:
+        self._known = java_class
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._known, name)
@@ -359,7 +359,7 @@ def keep_log(log: Path | None) -> Path | None:
 @contextlib.contextmanager
 def _environment(java: Java, *, local: bool) -> Iterator[None]:
     """Set Spark's environment variables while the block runs."""
-    ours = {
+    overrides = {
         "JAVA_HOME": str(java.home),
         # By default workers use the python3 on PATH, which may lack the libraries.
         "PYSPARK_PYTHON": sys.executable if local else os.environ.get("PYSPARK_PYTHON", sys.executable),
@@ -367,13 +367,13 @@ def _environment(java: Java, *, local: bool) -> Iterator[None]:
     }
     if local:
         # Without it Spark warns that it uses another interface's address.
-        ours["SPARK_LOCAL_IP"] = _LOOPBACK
+        overrides["SPARK_LOCAL_IP"] = _LOOPBACK
     # SPARK_HOME may be another version of Spark than the imported one.
     # SPARK_REMOTE applies only without a master, but PySpark would always use it.
-    theirs = ("SPARK_HOME", "SPARK_REMOTE")
-    before = {name: os.environ.get(name) for name in (*ours, *theirs)}
-    os.environ.update(ours)
-    for name in theirs:
+    removed = ("SPARK_HOME", "SPARK_REMOTE")
+    before = {name: os.environ.get(name) for name in (*overrides, *removed)}
+    os.environ.update(overrides)
+    for name in removed:
         os.environ.pop(name, None)
     try:
         yield

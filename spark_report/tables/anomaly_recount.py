@@ -117,13 +117,13 @@ class PartitionObservations:
     def read(self, process: Process, poll: int, manner: str, event: tuple[Any, ...]) -> None:
         """Add records delivered to a process; records delivered at one time are one poll."""
         seq, offset, end, log_branch = event[0], event[10], event[11], event[12]
-        known = self._at.get(process)
-        if known is not None and known[0] != offset:
-            inside = "int-" if known[1] == poll else ""
-            anomaly = f"{inside}{'poll-skip' if offset > known[0] else 'nonmonotonic-poll'}"
-            log_branches = (min(known[2], log_branch), log_branch)
+        position = self._at.get(process)
+        if position is not None and position[0] != offset:
+            inside = "int-" if position[1] == poll else ""
+            anomaly = f"{inside}{'poll-skip' if offset > position[0] else 'nonmonotonic-poll'}"
+            log_branches = (min(position[2], log_branch), log_branch)
             self.steps.append(
-                ReadJump(anomaly, process[0], known[0] - 1, offset, COMMITTED in manner, seq, log_branches)
+                ReadJump(anomaly, process[0], position[0] - 1, offset, COMMITTED in manner, seq, log_branches)
             )
         self._at[process] = (end, poll, log_branch)
         self.reads.append((process, manner.startswith(SUBSCRIBE), log_branch, offset, end, seq))
@@ -145,7 +145,7 @@ class _Partition:
     """All partitions of one name, in order: a recreated partition is a new one."""
 
     def __init__(self) -> None:
-        self.books = [PartitionObservations()]
+        self.observations = [PartitionObservations()]
         self.log_branches = 0
         self.first = 0
         """The first log branch of the current partition of this name."""
@@ -185,32 +185,32 @@ class HistoryCollector:
                     own = self._partitions[partition] = _Partition()
                 self._of_partition(kind, own, event)
 
-    def books(self) -> Iterable[tuple[str, list[PartitionObservations]]]:
+    def observations(self) -> Iterable[tuple[str, list[PartitionObservations]]]:
         """Return the partition names, each with all its partitions; the last one is the current."""
-        return [(name, own.books) for name, own in sorted(self._partitions.items())]
+        return [(name, own.observations) for name, own in sorted(self._partitions.items())]
 
     def _of_partition(self, kind: str, own: _Partition, event: tuple[Any, ...]) -> None:
-        books = own.books[-1]
+        observations = own.observations[-1]
         if kind == "records_read":
             self._read(own, event)
         elif kind == "records_abandoned":
             self._polls.pop(event[6], None)
-            books.give_back(self._process(event[6]), event[10], event[10] + event[9], event[0])
+            observations.give_back(self._process(event[6]), event[10], event[10] + event[9], event[0])
         elif kind == "offsets_committed":
-            books.commit(event[7], event[6], event[10])
+            observations.commit(event[7], event[6], event[10])
         elif kind == "became_leader":
             own.writing.pop(event[4], None)
         elif kind == "appended":
             self._appended(own, event)
         elif kind == "partition_deleted":
-            own.books.append(PartitionObservations())
+            own.observations.append(PartitionObservations())
             own.first = own.log_branches
         elif kind == LAST:
-            books.log_start = event[9]
+            observations.log_start = event[9]
             if event[12] >= 0:
-                books.last_read.append((event[12], event[10], event[11]))
+                observations.last_read.append((event[12], event[10], event[11]))
         elif event[8] is not None and event[8] >= 0:
-            self._told(kind, own, event)
+            self._add_produced(kind, own, event)
 
     def _read(self, own: _Partition, event: tuple[Any, ...]) -> None:
         client, now = event[6], event[1]
@@ -220,34 +220,36 @@ class HistoryCollector:
             poll = self._number
             self._polls[client] = (now, poll)
         if event[12] >= own.first:
-            own.books[-1].read(self._process(client), poll, self._readers.get(event[7], ""), event)
+            own.observations[-1].read(self._process(client), poll, self._readers.get(event[7], ""), event)
 
     def _appended(self, own: _Partition, event: tuple[Any, ...]) -> None:
         log_branch = own.writing.get(event[4])
         if log_branch is None:
             log_branch = own.writing[event[4]] = own.log_branches
             own.log_branches += 1
-            own.books[-1].begins[log_branch] = event[10]
+            own.observations[-1].begins[log_branch] = event[10]
         if event[8] is not None and event[8] >= 0:
-            own.books[-1].wrote.append((log_branch, event[10], event[10] + event[9], event[6], event[8]))
+            own.observations[-1].wrote.append((log_branch, event[10], event[10] + event[9], event[6], event[8]))
 
-    def _told(self, kind: str, own: _Partition, event: tuple[Any, ...]) -> None:
+    def _add_produced(self, kind: str, own: _Partition, event: tuple[Any, ...]) -> None:
         """Add records that a producer sent, or their outcome."""
-        books, client, sequence, count = own.books[-1], event[6], event[8], event[9]
+        observations, client, sequence, count = own.observations[-1], event[6], event[8], event[9]
         end, txn = sequence + count, self._txns.get(client, -1)
         if kind == "records_sent":
-            books.sent.append((client, sequence, end, books.high))
+            observations.sent.append((client, sequence, end, observations.high))
         elif kind in _FAILED:
-            books.failed.append((client, sequence, end))
+            observations.failed.append((client, sequence, end))
         elif kind == "records_unknown":
-            books.unknown.append((self._process(client), sequence, end, txn, event[0]))
+            observations.unknown.append((self._process(client), sequence, end, txn, event[0]))
         elif kind == "records_acked" and (event[12] is None or not 0 <= event[12] < own.first):
             log_branch, offset = -1 if event[12] is None else event[12], -1 if event[10] is None else event[10]
-            books.acked.append((client, sequence, end, log_branch, offset))
+            observations.acked.append((client, sequence, end, log_branch, offset))
             if log_branch >= 0 and offset >= 0:
-                books.seen.append((log_branch, offset, offset + count, event[0]))
-                books.pieces.setdefault(self._process(client), []).append(SendRun(sequence, end, offset, txn, event[0]))
-                books.high = max(books.high, offset + count - 1)
+                observations.seen.append((log_branch, offset, offset + count, event[0]))
+                observations.pieces.setdefault(self._process(client), []).append(
+                    SendRun(sequence, end, offset, txn, event[0])
+                )
+                observations.high = max(observations.high, offset + count - 1)
 
     def _up(self, event: tuple[Any, ...]) -> None:
         """Start a new life of a client's process."""
@@ -285,7 +287,7 @@ class AnomalyFinder:
         self, observations: PartitionObservations, sent: Sequence[tuple[str, int, int]], *, last: bool
     ) -> None:
         """Take all records ever sent to the partition's name; ``last``: it existed to the end of the session."""
-        self._books = observations
+        self._observations = observations
         self._last = last
         self._clients: dict[str, int] = {}
         self._sent, times = np.unique(self._values(sent), return_counts=True)
@@ -307,12 +309,14 @@ class AnomalyFinder:
 
     def judge(self) -> Found:
         """Return the anomalies found."""
-        self.found.update({("commit-regression", client): count for client, count in self._books.regressions.items()})
+        self.found.update(
+            {("commit-regression", client): count for client, count in self._observations.regressions.items()}
+        )
         self._of_values()
         if self._last:
             self._at_the_end()
         self._realtime_order()
-        self._steps(self._books.steps)
+        self._steps(self._observations.steps)
         self._send_order()
         self._consumed_twice()
         return +self.found
@@ -327,7 +331,7 @@ class AnomalyFinder:
         return _spread([(self._code(client), start, end) for client, start, end in ranges])[0]
 
     def _written(self) -> tuple[Numbers, Numbers]:
-        wrote = self._books.wrote
+        wrote = self._observations.wrote
         places = _spread([(log_branch, start, end) for log_branch, start, end, _client, _first in wrote])[0]
         return places, self._values(
             (client, first, first + end - start) for _log_branch, start, end, client, first in wrote
@@ -343,8 +347,8 @@ class AnomalyFinder:
         return wanted[there], self._held[at[there]], which[there]
 
     def _handed(self) -> tuple[Numbers, Numbers, Numbers]:
-        reads = [(log_branch, start, end) for _who, _group, log_branch, start, end, _seq in self._books.reads]
-        return self._seen([*reads, *self._books.last_read])
+        reads = [(log_branch, start, end) for _who, _group, log_branch, start, end, _seq in self._observations.reads]
+        return self._seen([*reads, *self._observations.last_read])
 
     def _bounds(self) -> None:
         """Compute the values of the log, ascending, with their first and last offsets, and their numbers."""
@@ -372,10 +376,12 @@ class AnomalyFinder:
 
     def _at_the_end(self) -> None:
         """Find anomalies that need the final read, not below the log start offset at that time."""
-        start = self._books.log_start
+        start = self._observations.log_start
         if start is None:
             return
-        ok = np.unique(self._values((client, first, end) for client, first, end, _log_branch, _at in self._books.acked))
+        ok = np.unique(
+            self._values((client, first, end) for client, first, end, _log_branch, _at in self._observations.acked)
+        )
         unread = ok[~_among(ok, self._read)]
         below = self._known[self._first < start]
         self._tell("unseen", unread[~_among(unread, below)])
@@ -387,21 +393,23 @@ class AnomalyFinder:
 
     def _realtime_order(self) -> None:
         """Find values acknowledged at an offset not above one that was acknowledged before they were sent."""
-        books = self._books
-        values, which = _spread([(self._code(client), first, end) for client, first, end, _high in books.sent])
-        acked = [each for each in books.acked if each[3] >= 0 and each[4] >= 0]
-        told, of_ack = _spread([(self._code(client), first, end) for client, first, end, _log_branch, _at in acked])
-        if not len(values) or not len(told):
+        observations = self._observations
+        values, which = _spread([(self._code(client), first, end) for client, first, end, _high in observations.sent])
+        acked = [each for each in observations.acked if each[3] >= 0 and each[4] >= 0]
+        acked_values, of_ack = _spread(
+            [(self._code(client), first, end) for client, first, end, _log_branch, _at in acked]
+        )
+        if not len(values) or not len(acked_values):
             return
-        highs = np.array([high for *_sent, high in books.sent], np.int64)[which]
+        highs = np.array([high for *_sent, high in observations.sent], np.int64)[which]
         # If a record was sent again with the same number, the last time counts.
         order = np.argsort(values, kind="stable")
         values, highs = values[order], highs[order]
-        at = np.searchsorted(values, told, side="right") - 1
-        known = (at >= 0) & (values[np.maximum(at, 0)] == told)
+        at = np.searchsorted(values, acked_values, side="right") - 1
+        known = (at >= 0) & (values[np.maximum(at, 0)] == acked_values)
         shifts = np.array([offset - first for _client, first, _end, _log_branch, offset in acked], np.int64)[of_ack]
-        late = known & ((told & _LOW) + shifts <= highs[np.maximum(at, 0)])
-        self._tell("realtime-order", told[late])
+        late = known & ((acked_values & _LOW) + shifts <= highs[np.maximum(at, 0)])
+        self._tell("realtime-order", acked_values[late])
 
     # -- the order of reading and of sending
 
@@ -433,15 +441,15 @@ class AnomalyFinder:
         places, values, seqs = self._all
         log_branches, offsets = places >> _SHIFT, places & _LOW
         near = (step.source < offsets) & (offsets < step.target) & (oldest <= log_branches) & (log_branches <= newest)
-        near &= (log_branches == newest) | (offsets < self._books.begins.get(newest, _LOW))
+        near &= (log_branches == newest) | (offsets < self._observations.begins.get(newest, _LOW))
         return _newest(places[near], values[near], seqs[near])
 
     def _send_order(self) -> None:
         """Compare records of a process with those sent directly before them, without failed ones between."""
         chains: dict[Process, list[SendRun]] = {}
-        untold = self._books.unknown if self._last else ()
+        untold = self._observations.unknown if self._last else ()
         found = ((process, self._untold(process, *sent)) for process, *sent in untold)
-        for process, pieces in (*self._books.pieces.items(), *found):
+        for process, pieces in (*self._observations.pieces.items(), *found):
             for piece in pieces:
                 _insert(chains.setdefault(process, []), piece)
         for (client, _life), chain in chains.items():
@@ -475,7 +483,7 @@ class AnomalyFinder:
     def _consumed_twice(self) -> None:
         """Find values delivered twice to a process of a group, unless it requested them again."""
         by_process: dict[Process, list[tuple[int, int, int, int]]] = {}
-        for process, grouped, log_branch, start, end, seq in self._books.reads:
+        for process, grouped, log_branch, start, end, seq in self._observations.reads:
             if grouped:
                 by_process.setdefault(process, []).append((log_branch, start, end, seq))
         for process, reads in by_process.items():
@@ -485,7 +493,7 @@ class AnomalyFinder:
             places, values, seqs = places[order], values[order], seqs[order]
             repeated = places[1:] == places[:-1]
             last = np.append(~repeated, True)[: len(places)]
-            for start, end, when in self._books.given_back.get(process, ()):
+            for start, end, when in self._observations.given_back.get(process, ()):
                 inside = ((places & _LOW) >= start) & ((places & _LOW) < end)
                 repeated &= ~(inside[1:] & (seqs[:-1] < when) & (when < seqs[1:]))
                 last &= ~(inside & (seqs < when))
@@ -556,20 +564,20 @@ def _size(observations: PartitionObservations) -> int:
     return sum(abs(end - start) for start, end in ranges)
 
 
-def judged(partition: list[PartitionObservations], most: int) -> Found:
+def judged(partition: list[PartitionObservations], limit: int) -> Found:
     """Return the anomalies of all partitions of one name.
 
     Raises:
-        ValueError: there are more records than ``most``.
+        ValueError: there are more records than ``limit``.
     """
-    found: Found = Counter()
+    counts: Found = Counter()
     sent: list[tuple[str, int, int]] = []
-    for books in partition:
-        if _size(books) > most:
+    for current in partition:
+        if _size(current) > limit:
             raise ValueError("too many records")
-        sent += [(client, first, end) for client, first, end, _high in books.sent]
-        found.update(AnomalyFinder(books, sent, last=books is partition[-1]).judge())
-    return found
+        sent += [(client, first, end) for client, first, end, _high in current.sent]
+        counts.update(AnomalyFinder(current, sent, last=current is partition[-1]).judge())
+    return counts
 
 
 # The recount as one query: a session's events to one pass in plain Python, its findings back as rows.
@@ -638,7 +646,7 @@ def recounted(
 
     none = {name: F.lit(-1 if name in _NUMBERS else "").alias(name) for name in FIELDS}
     whole = [F.coalesce(name, none[name]).alias(name) for name in FIELDS]
-    told = events.filter(F.col("kind").isin(*KINDS, *TERMS, *NUMBER_KINDS)).select("session_id", *whole)
+    relevant = events.filter(F.col("kind").isin(*KINDS, *TERMS, *NUMBER_KINDS)).select("session_id", *whole)
     last = last_reads.select(
         "session_id",
         *(none[name] for name in FIELDS[:2]),
@@ -664,36 +672,36 @@ def recounted(
         F.col("records").alias("count"),
         *(none[name] for name in FIELDS[10:]),
     )
-    rows = told.unionByName(last).unionByName(kept).filter(F.col("session_id").isin(*claims))
-    known = dict(claims)
+    rows = relevant.unionByName(last).unionByName(kept).filter(F.col("session_id").isin(*claims))
+    claims_by_session = dict(claims)
 
     def find(session_id: str, table: "pa.Table") -> list[dict[str, Any]]:
         order = table.select(list(FIELDS)).sort_by("seq")
         events = list(zip(*(order[name].to_pylist() for name in FIELDS), strict=True))
-        return of_events(events, known[session_id])
+        return of_events(events, claims_by_session[session_id])
 
     return rows_by_session(rows, find, SCHEMA, sys.modules[__name__], result_recount)
 
 
 def of_events(events: Sequence[tuple[Any, ...]], claims: SessionClaims) -> list[dict[str, Any]]:
     """Return the rows of one session, whose events are tuples of :data:`FIELDS`."""
-    found = _ledger(events) if claims.ledger else []
+    disagreements = _ledger(events) if claims.ledger else []
     if not claims.clients:
-        return found
-    found += _numbers(events, claims.claims)
+        return disagreements
+    disagreements += _numbers(events, claims.claims)
     try:
         again = anomalies((event for event in events if event[2] in KINDS or event[2] == LAST), claims.readers)
     except _BROKEN:
-        return [*found, {"finding": "left_out", "table": "anomalies"}]
+        return [*disagreements, {"finding": "left_out", "table": "anomalies"}]
     totals: Counter[str] = Counter()
     for (anomaly, partition, client), count in sorted(again.items()):
         totals[anomaly] += count
         row = {"anomaly": anomaly, "partition": partition, "client": client, "found": count}
-        found.append({"finding": "anomalies", **row})
+        disagreements.append({"finding": "anomalies", **row})
     if claims.anomalies is not None:
         told = {name: claims.anomalies.get(name, 0) for name in RECOUNTED}
-        found += _otherwise("result.json", "", totals, told)
-    return found
+        disagreements += _otherwise("result.json", "", totals, told)
+    return disagreements
 
 
 def _numbers(events: Iterable[tuple[Any, ...]], claims: ResultClaims) -> list[dict[str, Any]]:
@@ -714,7 +722,7 @@ def anomalies(events: Iterable[tuple[Any, ...]], readers: Mapping[str, str]) -> 
     # It has no number of its own.
     walk.take(event for event in whole if event[2] == LAST)
     found: Counter[tuple[str, str, str]] = Counter()
-    for partition, own in walk.books():
+    for partition, own in walk.observations():
         for (anomaly, client), count in judged(own, MOST_RECORDS).items():
             found[anomaly, partition, client] += count
     return found
@@ -736,16 +744,18 @@ def _ledger(events: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _otherwise(source: str, partition: str, found: Mapping[str, int], told: Mapping[str, int]) -> list[dict[str, Any]]:
+def _otherwise(
+    source: str, partition: str, recounted: Mapping[str, int], reported: Mapping[str, int]
+) -> list[dict[str, Any]]:
     return [
         {
             "finding": "disagreements",
             "source": source,
             "partition": partition,
             "name": name,
-            "found": found.get(name, 0),
-            "reported": told.get(name, 0),
+            "found": recounted.get(name, 0),
+            "reported": reported.get(name, 0),
         }
-        for name in dict.fromkeys((*found, *told))
-        if found.get(name, 0) != told.get(name, 0)
+        for name in dict.fromkeys((*recounted, *reported))
+        if recounted.get(name, 0) != reported.get(name, 0)
     ]

@@ -118,13 +118,13 @@ class Gatherer:
     def __init__(self, plan: FrameLayout, most_rows: int = MOST_ROWS) -> None:
         self._plan = plan
         self._most_rows = most_rows
-        self._found: Tables = {}
+        self._tables: Tables = {}
         self._left_out: list[dict[str, Any]] = []
 
     def __call__(self, name: str, frame: "DataFrame") -> None:
         """Run the query of a table, and keep the result."""
         if self._plan.little:
-            self._found[name] = self._first(name, frame.toArrow())
+            self._tables[name] = self._first(name, frame.toArrow())
         else:
             self.several([name], frame.withColumn("finding", F.lit(name)))
 
@@ -134,9 +134,9 @@ class Gatherer:
         for name in names:
             own = table.filter(pc.equal(table["finding"], name))
             if self._plan.little:
-                self._found[name] = self._first(name, own)
+                self._tables[name] = self._first(name, own)
             else:
-                self._found[name] = _cut(own, name)
+                self._tables[name] = _cut(own, name)
                 self._count_left_out(own, name)
 
     def kept(self, name: str, frame: "DataFrame") -> "DataFrame":
@@ -146,11 +146,11 @@ class Gatherer:
         self(name, frame)
         if any(row["table"] == name for row in self._left_out):
             return frame
-        return self._plan.small(self._found[name]) if self._plan.little else frame
+        return self._plan.small(self._tables[name]) if self._plan.little else frame
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of a collected table."""
-        return rows(self._found[name])
+        return rows(self._tables[name])
 
     def leave_out(self, session_id: str, table: str, left_out: int | None = None) -> None:
         """Note that a table leaves out rows of a session; None: all rows."""
@@ -158,12 +158,12 @@ class Gatherer:
 
     def add(self, name: str, rows: list[dict[str, Any]]) -> None:
         """Add rows as a table of this name."""
-        self._found[name] = pa.Table.from_pylist(rows, schema=TABLES[name].schema)
+        self._tables[name] = pa.Table.from_pylist(rows, schema=TABLES[name].schema)
 
     def tables(self) -> Tables:
         """Return all collected tables, with ``left_out``."""
         self.add("left_out", sorted(self._left_out, key=lambda row: (row["session_id"], row["table"])))
-        return {name: self._found[name] for name in TABLES if name in self._found}
+        return {name: self._tables[name] for name in TABLES if name in self._tables}
 
     def _first(self, name: str, own: Any) -> Any:
         """Return the first rows of each session, for a result that fits into memory."""
@@ -186,14 +186,14 @@ class Gatherer:
             self.leave_out(row["session_id"], name, row["_rows"] - self._most_rows)
 
 
-def _bounded(frame: "DataFrame", most: int) -> "DataFrame":
-    """Number the rows of each session and table, and drop those after the first ``most``."""
+def _bounded(frame: "DataFrame", limit: int) -> "DataFrame":
+    """Number the rows of each session and table, and drop those after the first ``limit``."""
     own = Window.partitionBy("finding", "session_id")
     order = [name for name in _ORDER if name in frame.columns]
     return (
         frame.withColumn("_place", F.row_number().over(own.orderBy(*order)))
         .withColumn("_rows", F.count(F.lit(1)).over(own))
-        .filter(F.col("_place") <= most)
+        .filter(F.col("_place") <= limit)
     )
 
 

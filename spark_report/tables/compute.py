@@ -147,14 +147,14 @@ def kept_points(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
 
 def kept_remedies(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
     """Return the changes that were tried for each kind of finding, the best first."""
-    found, seen = [], set()
+    kept, seen = [], set()
     for session, finding in _explained(sessions):
         key = (session.session_id, finding["kind"])
         remedies = _list(finding, "remedies")[:MOST_FINDINGS] if key not in seen else []
         seen.add(key)
         for place, each in enumerate(remedies, 1):
             if isinstance(each, dict) and _has(each, change=str, verdict=str, before=int):
-                found.append({"session_id": session.session_id, "kind": finding["kind"], "position": place,
+                kept.append({"session_id": session.session_id, "kind": finding["kind"], "position": place,
                               "remedy": each["change"], "options": _texts(each, "set"), "effect": each["verdict"],
                               "before": each["before"], "remaining": _count(each, "after"),
                               "price_rejected": _count(each, "rejected"),
@@ -162,7 +162,7 @@ def kept_remedies(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
                               "seeds_kept": _count(each, "seeds_kept"), "seeds": _count(each, "seeds"),
                               "summary": _text(each, "text") or each["change"],
                               "reason": _text(each, "note")})  # fmt: skip
-    return found
+    return kept
 
 
 def _explained(sessions: Sequence[SessionInput]) -> Iterator[tuple[SessionInput, Mapping[str, Any]]]:
@@ -173,17 +173,17 @@ def _explained(sessions: Sequence[SessionInput]) -> Iterator[tuple[SessionInput,
                 yield session, each
 
 
-def _texts(found: Mapping[str, Any], name: str) -> list[str]:
-    return [each for each in _list(found, name) if isinstance(each, str)]
+def _texts(document: Mapping[str, Any], name: str) -> list[str]:
+    return [each for each in _list(document, name) if isinstance(each, str)]
 
 
-def _list(found: Mapping[str, Any], name: str) -> list[Any]:
-    value = found.get(name)
+def _list(document: Mapping[str, Any], name: str) -> list[Any]:
+    value = document.get(name)
     return value if isinstance(value, list) else []
 
 
-def _count(found: Mapping[str, Any], name: str) -> int | None:
-    value = found.get(name)
+def _count(document: Mapping[str, Any], name: str) -> int | None:
+    value = document.get(name)
     return value if type(value) is int and _is_long(value) else None
 
 
@@ -200,14 +200,14 @@ def _objects(sessions: Sequence[SessionInput], name: str) -> Iterator[tuple[Sess
                 yield session, each
 
 
-def _has(found: Mapping[str, Any], **kinds: type) -> bool:
+def _has(document: Mapping[str, Any], **kinds: type) -> bool:
     """Return whether the values have these types, and integers fit into 64 bits."""
-    values = [(found.get(name), kind) for name, kind in kinds.items()]
+    values = [(document.get(name), kind) for name, kind in kinds.items()]
     return all(type(value) is kind and (not isinstance(value, int) or _is_long(value)) for value, kind in values)
 
 
-def _text(found: Mapping[str, Any], name: str) -> str:
-    value = found.get(name)
+def _text(document: Mapping[str, Any], name: str) -> str:
+    value = document.get(name)
     return value if isinstance(value, str) else ""
 
 
@@ -253,20 +253,20 @@ def compute(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Call
     plan = FrameLayout(spark, sessions)
     gather = Gatherer(plan)
     with plan.settings():
-        known = read(plan, spark, sessions)
+        inputs = read(plan, spark, sessions)
         stage("elections, ISR, faults, losses, unavailability")
         lasting: Spans = {}
         side_by_side(
             spark,
             [
-                lambda: _recount(gather, sessions, known.events, plan, spark),
-                *_lasting(known, gather, lasting, plan),
-                lambda: gather.several(list(timeline.POINT_TABLES), timeline.points(known.rare)),
+                lambda: _recount(gather, sessions, inputs.events, plan, spark),
+                *_lasting(inputs, gather, lasting, plan),
+                lambda: gather.several(list(timeline.POINT_TABLES), timeline.points(inputs.rare)),
             ],
             plan.lanes,
         )
         stage("ledger, latency, clients, recovery, alerts")
-        side_by_side(spark, _summed_up(known, lasting, gather, plan), plan.lanes)
+        side_by_side(spark, _summed_up(inputs, lasting, gather, plan), plan.lanes)
     gather.add("findings", claimed_findings(sessions))
     gather.add("points_of_no_return", kept_points(sessions))
     gather.add("remedies", kept_remedies(sessions))
@@ -279,14 +279,14 @@ def read(plan: FrameLayout, spark: "SparkSession", sessions: Sequence[SessionInp
     """Read the inputs of the queries over these sessions; traffic is aggregated if there is much of it."""
     events = plan.laid_out(frames.read_events(spark, sessions))
     rare = plan.kept(events.filter(~F.col("kind").isin(sorted(DATA_KINDS))))
-    known = frames.replica_assignments(rare, sessions)
+    inputs = frames.replica_assignments(rare, sessions)
     ends = plan.small(ends_of(sessions))
     return FindingInputs(
         events,
         rare,
         ends,
-        plan.small(known.begun),
-        plan.small(known.all),
+        plan.small(inputs.begun),
+        plan.small(inputs.all),
         plan.small(pa.Table.from_pylist(_results(sessions), schema=frames.RESULTS)),
         progress.plain_tallies(events, ends) if plan.little else plan.kept(progress.tallied(events, rare, ends)),
     )
@@ -309,22 +309,22 @@ def _recount(
         gather.leave_out(**row)
 
 
-def _lasting(read: FindingInputs, gather: Gatherer, found: Spans, plan: FrameLayout) -> list[Job]:
+def _lasting(read: FindingInputs, gather: Gatherer, spans: Spans, plan: FrameLayout) -> list[Job]:
     def conditions() -> None:
         states = gather.kept(
             "partition_states", timeline.partition_states(read.rare, read.begun, read.ends, read.placed)
         )
-        found["partition_states"] = states
-        found["isr_conditions"] = gather.kept("isr_conditions", availability.isr_conditions(states))
+        spans["partition_states"] = states
+        spans["isr_conditions"] = gather.kept("isr_conditions", availability.isr_conditions(states))
 
     def faults() -> None:
-        found["faults"] = gather.kept("faults", timeline.faults(read.rare, read.ends))
+        spans["faults"] = gather.kept("faults", timeline.faults(read.rare, read.ends))
 
     def unserved() -> None:
-        found["unavailability"] = gather.kept("unavailability", unavailability(read, plan))
+        spans["unavailability"] = gather.kept("unavailability", unavailability(read, plan))
 
     def stood_still() -> None:
-        found["hw_stalls"] = gather.kept("hw_stalls", hw_stalls(read, plan))
+        spans["hw_stalls"] = gather.kept("hw_stalls", hw_stalls(read, plan))
 
     return [unserved, conditions, stood_still, faults]
 

@@ -68,7 +68,7 @@ class Event(NamedTuple):
     leader_epoch: int
 
 
-BookTerm = tuple[str, str, str]
+LedgerTerm = tuple[str, str, str]
 """Client, partition and a term of the ledger."""
 
 
@@ -77,7 +77,7 @@ class ResultClaims(NamedTuple):
 
     numbers: Mapping[str, int] = {}
     """Path in the result → number."""
-    books: Mapping[BookTerm, int] = {}
+    repeats: Mapping[LedgerTerm, int] = {}
     """Producer, partition and term → number of records."""
     ends: Mapping[str, int] = {}
     """Partition → log end offset of its leader."""
@@ -125,15 +125,15 @@ class TimedRecords:
         return [(end - start, at_us)] if at_us is not None else self._straight(start, end)
 
     def _straight(self, start: int, end: int) -> list[tuple[int, int | None]]:
-        found: list[tuple[int, int | None]] = []
+        spans: list[tuple[int, int | None]] = []
         for at in range(max(0, bisect_right(self._starts, start) - 1), len(self._starts)):
             low, high = max(start, self._starts[at]), min(end, self._ends[at])
             if low >= end:
                 break
             if low < high:
-                found += [(low - start, None)] * (low > start) + [(high - low, self._times[at])]
+                spans += [(low - start, None)] * (low > start) + [(high - low, self._times[at])]
                 start = high
-        return found + [(end - start, None)] * (end > start)
+        return spans + [(end - start, None)] * (end > start)
 
 
 def with_log_branches(events: Iterable[Event]) -> Iterator[Event]:
@@ -143,18 +143,18 @@ def with_log_branches(events: Iterable[Event]) -> Iterator[Event]:
     order of their first append.
     """
     writing: dict[tuple[str, int], int] = {}
-    known: Counter[str] = Counter()
+    branches: Counter[str] = Counter()
     for event in events:
-        place = (event.partition, event.broker)
+        leadership = (event.partition, event.broker)
         if event.kind == "became_leader":
-            writing.pop(place, None)
+            writing.pop(leadership, None)
         if event.kind != "appended":
             yield event
             continue
-        if place not in writing:
-            writing[place] = known[event.partition]
-            known[event.partition] += 1
-        yield event._replace(log_branch=writing[place])
+        if leadership not in writing:
+            writing[leadership] = branches[event.partition]
+            branches[event.partition] += 1
+        yield event._replace(log_branch=writing[leadership])
 
 
 class CounterRecount:
@@ -193,10 +193,10 @@ class CounterRecount:
         self._expired.discard(place)
         return known
 
-    def numbers(self, told: Iterable[str]) -> dict[str, int]:
+    def numbers(self, names: Iterable[str]) -> dict[str, int]:
         """Return the recounted numbers for these paths of a result; counters and epochs default to 0."""
-        found = {name: self.counts[name] for name in told if name.startswith("clients.") and ".latency." not in name}
-        for name in told:
+        found = {name: self.counts[name] for name in names if name.startswith("clients.") and ".latency." not in name}
+        for name in names:
             if name.startswith("partitions.") and name.endswith(".epoch"):
                 found[name] = self.epochs.get(name.removeprefix("partitions.").removesuffix(".epoch"), 0)
         return found
@@ -227,20 +227,20 @@ class LogRecount:
             if event.log_branch >= 0:
                 log.append((event.log_offset, event.end_offset, event.log_branch))
 
-    def repeats(self, claims: "ResultClaims") -> dict[BookTerm, int]:
+    def repeats(self, claims: "ResultClaims") -> dict[LedgerTerm, int]:
         """Return the duplicate and reordered records by client and partition, for complete logs."""
         repeats = {
             partition: self._repeats(partition)
-            for partition in sorted({partition for _client, partition, _term in claims.books})
-            if self._whole(partition, claims.ends.get(partition, -1))
+            for partition in sorted({partition for _client, partition, _term in claims.repeats})
+            if self._starts_at_zero(partition, claims.ends.get(partition, -1))
         }
         return {
             (client, partition, term): repeats[partition][client, term]
-            for client, partition, term in claims.books
+            for client, partition, term in claims.repeats
             if partition in repeats
         }
 
-    def _whole(self, partition: str, leo: int) -> bool:
+    def _starts_at_zero(self, partition: str, leo: int) -> bool:
         end = 0
         for low, high, _log_branch in sorted(self._logs.get(partition, ())):
             if low != end:
@@ -249,7 +249,7 @@ class LogRecount:
         return self._starts.get(partition) == 0 and end == leo
 
     def _repeats(self, partition: str) -> Counter[tuple[str, str]]:
-        found: Counter[tuple[str, str]] = Counter()
+        repeats: Counter[tuple[str, str]] = Counter()
         numbers: dict[str, RecordNumbers] = {}
         for low, high, log_branch in sorted(self._logs[partition]):
             wrote = self._wrote.get((partition, log_branch), [])
@@ -262,9 +262,9 @@ class LogRecount:
                     continue
                 number = sequence + begin - start
                 again, late = numbers.setdefault(client, RecordNumbers()).add(number, number + stop - begin)
-                found[client, "duplicates"] += again
-                found[client, "reordered"] += late
-        return found
+                repeats[client, "duplicates"] += again
+                repeats[client, "reordered"] += late
+        return repeats
 
 
 class RecordNumbers:
@@ -307,7 +307,7 @@ class LatencyRecount:
         """Path of a client in the result → latency → number of records."""
         self._unknown: set[str] = set()
         """Clients with unknown latencies."""
-        self._wrong: dict[tuple[str, str], ClaimMismatch] = {}
+        self._mismatches: dict[tuple[str, str], ClaimMismatch] = {}
         """(client, partition) → first event with a wrong latency."""
 
     def take(self, event: Event) -> None:
@@ -349,11 +349,11 @@ class LatencyRecount:
             if wait != event.latency_us:
                 where = (event.client, event.partition)
                 name = f"latency_us of {event.kind} by {event.client}, event {event.seq}"
-                self._wrong.setdefault(where, ClaimMismatch(event.partition, name, wait, event.latency_us))
+                self._mismatches.setdefault(where, ClaimMismatch(event.partition, name, wait, event.latency_us))
 
     def differences(self) -> list[ClaimMismatch]:
         """Return for each client and partition the first event with a latency that differs from the recount."""
-        return list(self._wrong.values())
+        return list(self._mismatches.values())
 
     def numbers(self) -> dict[str, int]:
         """Return the latency numbers of clients without unknown latencies, by path in the result."""
@@ -387,36 +387,36 @@ def percentiles(waits: Mapping[int, int]) -> dict[str, int]:
 
 def claimed(result: Mapping[str, Any]) -> ResultClaims:
     """Return the numbers of a result that are recounted here, without invalid ones."""
-    found = _of_clients(_object(result, "clients"))
+    claimed_numbers = _of_clients(_object(result, "clients"))
     ends: dict[str, int] = {}
     for name, partition in _object(result, "partitions").items():
-        found |= _whole_numbers(f"partitions.{name}.", partition, ("epoch",))
+        claimed_numbers |= _whole_numbers(f"partitions.{name}.", partition, ("epoch",))
         leader = partition.get("leader") if isinstance(partition, dict) else None
         log = _object(_object(partition, "replicas"), str(leader))
         ends |= dict.fromkeys((name,), _whole_numbers("", log, ("leo",)).get("leo", -1))
-    found |= _whole_numbers("ledger.", result.get("ledger"), REPEATS)
-    kept: dict[BookTerm, int] = {}
+    claimed_numbers |= _whole_numbers("ledger.", result.get("ledger"), REPEATS)
+    kept: dict[LedgerTerm, int] = {}
     books = result.get("ledger_by_partition")
     for book in books if isinstance(books, list) else ():
         numbers = _whole_numbers("", book, REPEATS)
         client, partition = (book.get("client"), book.get("partition")) if numbers else (None, None)
         if isinstance(client, str) and isinstance(partition, str):
             kept |= {(client, partition, term): number for term, number in numbers.items()}
-    return ResultClaims(found, kept, ends)
+    return ResultClaims(claimed_numbers, kept, ends)
 
 
 def _of_clients(clients: Mapping[str, Any]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for name, client in _object(clients, "producers").items():
-        found |= _latency(f"clients.producers.{name}", client)
-        found |= _whole_numbers(f"clients.producers.{name}.", client, OF_PRODUCERS.values())
+        numbers |= _latency(f"clients.producers.{name}", client)
+        numbers |= _whole_numbers(f"clients.producers.{name}.", client, OF_PRODUCERS.values())
     for name, group in _object(clients, "groups").items():
-        found |= _latency(f"clients.groups.{name}", group)
-        found |= _whole_numbers(f"clients.groups.{name}.", group, (*OF_GROUPS.values(), *OF_MEMBERS.values()))
+        numbers |= _latency(f"clients.groups.{name}", group)
+        numbers |= _whole_numbers(f"clients.groups.{name}.", group, (*OF_GROUPS.values(), *OF_MEMBERS.values()))
         for member, own in _object(group, "members").items():
-            found |= _latency(f"clients.groups.{name}.members.{member}", own)
-            found |= _whole_numbers(f"clients.groups.{name}.members.{member}.", own, OF_MEMBERS.values())
-    return found
+            numbers |= _latency(f"clients.groups.{name}.members.{member}", own)
+            numbers |= _whole_numbers(f"clients.groups.{name}.members.{member}.", own, OF_MEMBERS.values())
+    return numbers
 
 
 class Disagreement(NamedTuple):
@@ -435,33 +435,33 @@ def disagreements(events: Iterable[Event], claims: ResultClaims) -> list[Disagre
     for event in with_log_branches(events):
         for recount in (latencies, counters, logs):
             recount.take(event)
-    books = logs.repeats(claims)
+    repeats = logs.repeats(claims)
     numbers = {**counters.numbers(claims.numbers), **latencies.numbers()}
-    if books and len(books) == len(claims.books):
+    if repeats and len(repeats) == len(claims.repeats):
         for term in REPEATS:
-            numbers[f"ledger.{term}"] = sum(number for (*_place, name), number in books.items() if name == term)
-    found = [
+            numbers[f"ledger.{term}"] = sum(number for (*_place, name), number in repeats.items() if name == term)
+    differences = [
         Disagreement("result.json", "", name, numbers[name], told)
         for name, told in claims.numbers.items()
         if numbers.get(name, told) != told
     ]
-    found += [
-        Disagreement("result.json", partition, f"{term} of {client}", number, claims.books[client, partition, term])
-        for (client, partition, term), number in books.items()
-        if number != claims.books[client, partition, term]
+    differences += [
+        Disagreement("result.json", partition, f"{term} of {client}", number, claims.repeats[client, partition, term])
+        for (client, partition, term), number in repeats.items()
+        if number != claims.repeats[client, partition, term]
     ]
     # In old sessions, whose results have no latencies, an event's latency is not that of all its records.
     timed = any(".latency." in name for name in claims.numbers)
-    return found + [Disagreement("events", *each) for each in latencies.differences() if timed]
+    return differences + [Disagreement("events", *each) for each in latencies.differences() if timed]
 
 
 def _latency(path: str, client: Any) -> dict[str, int]:
     return _whole_numbers(f"{path}.latency.", _object(client, "latency"), LATENCY)
 
 
-def _whole_numbers(place: str, value: Any, names: Iterable[str]) -> dict[str, int]:
+def _whole_numbers(prefix: str, value: Any, names: Iterable[str]) -> dict[str, int]:
     told = value if isinstance(value, dict) else {}
-    return {f"{place}{name}": told[name] for name in names if type(told.get(name)) is int}
+    return {f"{prefix}{name}": told[name] for name in names if type(told.get(name)) is int}
 
 
 def _object(value: Any, name: str) -> Mapping[str, Any]:

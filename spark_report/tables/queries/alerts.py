@@ -179,10 +179,10 @@ def _held(conditions: "DataFrame") -> "DataFrame":
         & (F.col("counted.what") == F.col("anywhere.what"))
         & F.col("counted.start").between(F.col("anywhere.began_seq"), F.col("anywhere.ended_seq") - 1)
     )
-    whole = ["session_id", "what", *SPAN]
+    columns = ["session_id", "what", *SPAN]
     return (
         spans.join(counted, on=inside, how="inner")
-        .groupBy(*(F.col(f"anywhere.{name}").alias(name) for name in whole))
+        .groupBy(*(F.col(f"anywhere.{name}").alias(name) for name in columns))
         .agg(F.max("partitions").alias("peak"))
     )
 

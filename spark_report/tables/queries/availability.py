@@ -176,7 +176,7 @@ def client_unavailability(
     order = Window.partitionBy(*keys).orderBy("at_us", "seq")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     is_head = F.col("what").isin(_SERVED, _STOPPED, _WENT_ON)
-    place = F.struct("at_us", "seq")
+    first_event = F.struct("at_us", "seq")
     expired = (F.col("what") == _LEFT) & (F.col("waiting") <= 0)
     spells = (
         by_number(_service_turns(answers, rare, groups), groups)
@@ -184,7 +184,7 @@ def client_unavailability(
         .groupBy(*keys, "spell")
         .agg(
             F.min(F.when(is_head, F.struct("at_us", "seq", "what", "waiting", "label", "latency_us"))).alias("head"),
-            F.min(F.when(F.col("what") == _SENT, place)).alias("first"),
+            F.min(F.when(F.col("what") == _SENT, first_event)).alias("first"),
             F.max(F.when(F.col("what") == _SENT, F.col("seq"))).alias("last_sent"),
             F.max(F.when(expired, F.struct("seq", "at_us"))).alias("left"),
             F.min(F.when(F.col("error").isNotNull(), F.struct("seq", "error"))).alias("refusal"),
@@ -227,7 +227,7 @@ def _service_turns(answers: "DataFrame", rare: "DataFrame", groups: "DataFrame |
     count = F.col("count")
     change = F.when(kind == "records_sent", count).when(kind == "produce_refused", 0).otherwise(-count)
     label = F.when(kind == "records_acked", F.lit("records acknowledged")).otherwise(F.lit("transaction aborted"))
-    told = answers.filter(kind.isin(*ANSWERS)).select(
+    answered = answers.filter(kind.isin(*ANSWERS)).select(
         *ASKED, "at_us", "seq", what.alias("what"), change.alias("change"), label.alias("label"), "error", "latency_us"
     )
     runs = kind.isin("node_up", "node_resumed")
@@ -243,8 +243,8 @@ def _service_turns(answers: "DataFrame", rare: "DataFrame", groups: "DataFrame |
         F.lit(None).cast("string").alias("error"),
         F.lit(None).cast("long").alias("latency_us"),
     )
-    asked = told.select(*ASKED).distinct() if groups is None else groups.select(*ASKED)
-    return told.unionByName(asked.join(F.broadcast(turns), on=["session_id", "client"], how="inner"))
+    asked = answered.select(*ASKED).distinct() if groups is None else groups.select(*ASKED)
+    return answered.unionByName(asked.join(F.broadcast(turns), on=["session_id", "client"], how="inner"))
 
 
 # Health of a partition over a session: availability, too few in-sync replicas, and sums.
@@ -265,13 +265,13 @@ def isr_conditions(states: "DataFrame") -> "DataFrame":
     """
     size, replicas = F.col("isr_size"), F.col("replication")
     led = F.col("leader") >= 0
-    found = {
+    conditions_by_name = {
         "under_replicated": led & (size < replicas),
         "at_min_isr": led & (size == F.col("min_isr")) & (size < replicas),
         "under_min_isr": led & (size < F.col("min_isr")),
         "offline": ~led,
     }
-    conditions = F.array_compact(F.array(*(F.when(found[name], F.lit(name)) for name in CONDITIONS)))
+    conditions = F.array_compact(F.array(*(F.when(conditions_by_name[name], F.lit(name)) for name in CONDITIONS)))
     spans = (
         states.filter(replicas.isNotNull())
         .withColumn("condition", F.explode(conditions))
@@ -292,7 +292,7 @@ def availability(
     ends = F.broadcast(sessions.select("session_id", "end_us"))
     clients = answers.groupBy("session_id", "partition", "client", "acks").agg(F.min("at_us").alias("first_us"))
     lasted = F.greatest(F.lit(0), F.col("end_us") - F.col("first_us")).alias("observed_us")
-    known = (
+    measured = (
         _led(events, ends)
         .select("session_id", F.lit("partition").alias("scope"), "partition", no_client, none, "observed_us")
         .unionByName(
@@ -302,7 +302,7 @@ def availability(
         )
     )
     out = unavailability.select(*_WHOM, "duration_us", "open")
-    stacked = known.unionByName(out, allowMissingColumns=True)
+    stacked = measured.unionByName(out, allowMissingColumns=True)
     totals = stacked.groupBy(*_WHOM).agg(
         F.count("duration_us").alias("intervals"),
         F.coalesce(F.sum("duration_us"), F.lit(0)).alias("unavailable_us"),
@@ -316,12 +316,15 @@ def availability(
 
 def _led(events: "DataFrame", ends: "DataFrame") -> "DataFrame":
     """Return the time that partitions existed with a leader; for a recreated partition the sum."""
-    led, gone = F.col("kind") == "became_leader", F.col("kind") == "partition_deleted"
+    led, deleted = F.col("kind") == "became_leader", F.col("kind") == "partition_deleted"
     # A deletion event is counted as part of the next life, but ends the previous one.
-    lives = with_life(events.filter(led | gone), events).withColumn("life", F.col("life") - gone.cast("int"))
+    lives = with_life(events.filter(led | deleted), events).withColumn("life", F.col("life") - deleted.cast("int"))
     return (
         lives.groupBy("session_id", "partition", "life")
-        .agg(F.min(F.when(led, F.col("at_us"))).alias("first_us"), F.max(F.when(gone, F.col("at_us"))).alias("gone_us"))
+        .agg(
+            F.min(F.when(led, F.col("at_us"))).alias("first_us"),
+            F.max(F.when(deleted, F.col("at_us"))).alias("gone_us"),
+        )
         .filter(F.col("first_us").isNotNull())
         .join(ends, on="session_id", how="inner")
         .withColumn("_lasted", F.coalesce("gone_us", F.greatest("end_us", "first_us")) - F.col("first_us"))

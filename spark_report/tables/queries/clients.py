@@ -52,12 +52,12 @@ def producers(tallies: "DataFrame") -> "DataFrame":
 
     ``failure`` is the fatal error that ended it, empty for none.
     """
-    found = tallies.filter(F.col("kind").isin(*PRODUCER_KINDS))
-    known = ("acked", "failed", "unknown", "aborted")
+    producer_rows = tallies.filter(F.col("kind").isin(*PRODUCER_KINDS))
+    outcomes = ("acked", "failed", "unknown", "aborted")
     counted = (
-        found.groupBy("session_id", "client")
+        producer_rows.groupBy("session_id", "client")
         .agg(
-            *[_records(f"records_{name}").alias(name) for name in ("sent", *known)],
+            *[_records(f"records_{name}").alias(name) for name in ("sent", *outcomes)],
             _events("produce_retried").alias("retries"),
             _events("produce_refused").alias("refused"),
             _events("transaction_begun").alias("transactions"),
@@ -68,7 +68,7 @@ def producers(tallies: "DataFrame") -> "DataFrame":
             _records("interceptor_failed").alias("interceptor_failures"),
             _failure("producer_fenced"),
         )
-        .withColumn("unanswered", reduce(lambda rest, name: rest - F.col(name), known, F.col("sent")))
+        .withColumn("unanswered", reduce(lambda left, name: left - F.col(name), outcomes, F.col("sent")))
     )
     return _with_ends(counted, tallies).select("session_id", "client", *PRODUCER)
 
@@ -266,7 +266,7 @@ def position_lag_peaks(steps: "DataFrame", lags: "DataFrame", faults: "DataFrame
         F.max(F.when(F.col("at_us") < F.col("fault_us"), lag).when(F.col("fault_us") > 0, 0)).alias("_calm"),
         F.max(F.struct("at_us", "position_lag")).alias("_last"),
     )
-    known = peaks.join(F.broadcast(medians), on=keys, how="inner").select(
+    lag_rows = peaks.join(F.broadcast(medians), on=keys, how="inner").select(
         *keys,
         F.col("_peak.position_lag").alias("peak_position_lag"),
         (-F.col("_peak.back")).alias("peak_at_us"),
@@ -277,7 +277,7 @@ def position_lag_peaks(steps: "DataFrame", lags: "DataFrame", faults: "DataFrame
         (F.col("at_us") > F.col("peak_at_us")) & (F.col("position_lag") <= F.col("usual_position_lag")), F.col("at_us")
     )
     return (
-        with_faults.join(known, on=keys, how="inner")
+        with_faults.join(lag_rows, on=keys, how="inner")
         .groupBy(*keys, "peak_position_lag", "peak_at_us", "usual_position_lag", "final_position_lag")
         .agg(F.min(down).alias("drained_us"))
         .withColumn("time_to_drain_us", F.col("drained_us") - F.col("peak_at_us"))
@@ -327,7 +327,7 @@ def vacancies(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     term = Window.partitionBy("session_id", "_term").orderBy("at_us", "seq")
     ended = kind.isin("node_down", "broker_fenced")
     changed = kind == "controller_changed"
-    whole = (
+    states = (
         _office(events, sessions)
         .withColumn(
             "_holder", F.coalesce(F.last(F.when(changed, F.col("who")), ignorenulls=True).over(earlier), "first")
@@ -338,7 +338,7 @@ def vacancies(events: "DataFrame", sessions: "DataFrame") -> "DataFrame":
     )
     empty = ~changed & (F.col("_ended") | (kind == "node_paused"))
     text = F.when(changed, F.lit("became active")).when(empty, F.lit("left")).otherwise(F.lit("returned"))
-    turns = whole.withColumn("empty", empty).withColumn("label", F.concat_ws(" ", "who", text))
+    turns = states.withColumn("empty", empty).withColumn("label", F.concat_ws(" ", "who", text))
     return intervals(turns, sessions, [], ["empty"]).filter("empty").select("session_id", *SPAN)
 
 

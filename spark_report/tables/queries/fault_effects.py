@@ -284,10 +284,10 @@ class FaultAttribution:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each fault."""
-        return [_told(fault) for fault in self.faults]
+        return [_impact_row(fault) for fault in self.faults]
 
 
-def _told(fault: FaultImpact) -> dict[str, Any]:
+def _impact_row(fault: FaultImpact) -> dict[str, Any]:
     row, alert = fault.row, fault.detected_by
     out = [each for each in fault.troubles if each["kind"] == "out"]
     whens = {

@@ -39,16 +39,16 @@ def percentiles(
     names = list(dict.fromkeys(name for keys in sets for name in keys))
     keys = [*to_arrow_schema(rows.select(*names).schema), pa.field(weighted_percentiles.SET, pa.int32())]
     runs = pa.schema([*keys, (weighted_percentiles.VALUES, pa.binary()), (weighted_percentiles.WEIGHTS, pa.binary())])
-    found = pa.schema(
+    result_schema = pa.schema(
         [*keys, ("records", pa.int64()), ("low", pa.int64()), ("at", pa.list_(pa.float64())), ("high", pa.int64())]
     )
     sort = weighted_percentiles.sorting([list(each) for each in sets], runs, value, weight)
-    merge = weighted_percentiles.merging(found, list(quantiles))
+    merge = weighted_percentiles.merging(result_schema, list(quantiles))
     whole = rows.select(*names, F.col(value).cast("long").alias(value), F.col(weight).cast("long").alias(weight))
     return (
         whole.mapInArrow(sort, from_arrow_schema(runs))
         .repartition(tasks, *names, weighted_percentiles.SET)
-        .mapInArrow(merge, from_arrow_schema(found))
+        .mapInArrow(merge, from_arrow_schema(result_schema))
     )
 
 
@@ -82,11 +82,11 @@ def latencies(
         _slice(F.col("phase"), no_bin, no_bin),
         _slice(no_phase, F.col("bin_began_us"), F.col("bin_us")),
     )
-    known = phased(events, windows, sessions)
+    acknowledged = phased(events, windows, sessions)
     if faults is not None:
-        known = known.join(F.broadcast(_by_session(faults)), on="session_id", how="left")
+        acknowledged = acknowledged.join(F.broadcast(_by_session(faults)), on="session_id", how="left")
         slices = F.concat(slices, F.coalesce(_around_each(), F.array().cast(_SLICES)))
-    sliced = known.withColumn("slice", F.explode(slices)).filter(
+    sliced = acknowledged.withColumn("slice", F.explode(slices)).filter(
         F.col("slice.phase").isNotNull() | F.col("slice.bin_us").isNotNull()
     )
     grouped = sliced.groupBy(*WHO, "slice").agg(
@@ -110,21 +110,21 @@ def latencies_of_many(
 
     ``counted`` are the tallies of the events. Only numbers are sorted in groups.
     """
-    groups = numbered(_told(counted), WHO)
+    groups = numbered(_acked_or_read(counted), WHO)
     which = dict(zip(_SETS, range(len(_SETS)), strict=True))
     known = by_number(_coded(phased(events, windows, sessions)), groups)
-    told = percentiles(known, list(_SETS.values()), "latency_us", "count", QUANTILES, tasks)
+    computed = percentiles(known, list(_SETS.values()), "latency_us", "count", QUANTILES, tasks)
     near = by_number(_coded(_near(batches(events), faults)), groups)
     felt = percentiles(near, [(NUMBER, "phase", "fault_id")], "latency_us", "count", QUANTILES, tasks)
-    found = (
-        told.filter((F.col(SET) != which["by phase"]) | F.col("phase").isNotNull())
+    renamed = (
+        computed.filter((F.col(SET) != which["by phase"]) | F.col("phase").isNotNull())
         .withColumn("phase", F.when(F.col(SET) == which["whole"], F.lit(_ALL)).otherwise(F.col("phase")))
         .unionByName(felt, allowMissingColumns=True)
         .withColumn("phase", _either(F.col("phase"), enumerate(PHASES)))
     )
     widths = F.when(F.col("bin_began_us").isNotNull(), F.col("width_us")).alias("bin_us")
     return (
-        by_name(found, groups)
+        by_name(renamed, groups)
         .join(F.broadcast(sessions.select("session_id", F.col("bin_us").alias("width_us"))), on="session_id")
         .select(
             *WHO,
@@ -140,9 +140,11 @@ def latencies_of_many(
     )
 
 
-def _coded(known: "DataFrame") -> "DataFrame":
+def _coded(acknowledged: "DataFrame") -> "DataFrame":
     """Replace the phase by its index in :data:`PHASES`."""
-    return known.withColumn("phase", _either(F.col("phase"), ((name, place) for place, name in enumerate(PHASES))))
+    return acknowledged.withColumn(
+        "phase", _either(F.col("phase"), ((name, place) for place, name in enumerate(PHASES)))
+    )
 
 
 def _either(value: "Column", pairs: Iterable[tuple[int | str, int | str]]) -> "Column":
@@ -154,17 +156,21 @@ def _either(value: "Column", pairs: Iterable[tuple[int | str, int | str]]) -> "C
     return found
 
 
-def _near(known: "DataFrame", faults: "DataFrame") -> "DataFrame":
+def _near(acknowledged: "DataFrame", faults: "DataFrame") -> "DataFrame":
     """Return batches with each fault that they are around, and their phase of it."""
     spans = F.broadcast(faults.select("session_id", "fault_id", "began_us", "ended_us"))
     phase = around(F.col("began_us"), F.col("ended_us"))
-    return known.join(spans, on="session_id", how="inner").withColumn("phase", phase).filter(F.col("phase").isNotNull())
+    return (
+        acknowledged.join(spans, on="session_id", how="inner")
+        .withColumn("phase", phase)
+        .filter(F.col("phase").isNotNull())
+    )
 
 
-def _percentiles(found: str) -> list["Column"]:
+def _percentiles(quantiles: str) -> list["Column"]:
     """Return percentiles in whole microseconds; a value between two measured latencies is interpolated."""
     return [
-        F.round(F.col(found)[index]).cast("long").alias(f"p{round(quantile * 100)}_us")
+        F.round(F.col(quantiles)[index]).cast("long").alias(f"p{round(quantile * 100)}_us")
         for index, quantile in enumerate(QUANTILES)
     ]
 
@@ -216,10 +222,10 @@ def phased(events: "DataFrame", windows: "DataFrame", sessions: "DataFrame") -> 
 def batches(events: "DataFrame") -> "DataFrame":
     """Return batches acknowledged or read with a known latency."""
     known = (F.col("latency_us") >= 0) & (F.col("count") > 0)
-    return _told(events).filter(known).select("session_id", "at_us", "what", "client", "count", "latency_us")
+    return _acked_or_read(events).filter(known).select("session_id", "at_us", "what", "client", "count", "latency_us")
 
 
-def _told(events: "DataFrame") -> "DataFrame":
+def _acked_or_read(events: "DataFrame") -> "DataFrame":
     what = F.when(F.col("kind") == "records_acked", F.lit("produce")).when(
         F.col("kind") == "records_read", F.lit("end_to_end")
     )

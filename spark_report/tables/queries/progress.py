@@ -77,13 +77,13 @@ def partition_position_lag(
         F.explode(F.sequence(F.lit(0).cast("long"), F.col("end_us"), F.col("bin_us"))).alias("bin_began_us"),
     )
     so_far = _so_far(*_READER)
-    known = (
+    positions = (
         bins.join(reported_tops.withColumn("top", F.struct("life", "hw")), on=[*PLACE, "bin_began_us"], how="left")
         .join(reads, on=[*_READER, "bin_began_us"], how="left")
         .withColumn("top", F.last("top", ignorenulls=True).over(so_far))
         .withColumn("read", F.max("read").over(so_far))
     )
-    return known.select(*_READER, "bin_began_us", "bin_us", _behind().alias("position_lag"))
+    return positions.select(*_READER, "bin_began_us", "bin_us", _behind().alias("position_lag"))
 
 
 def position_lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFrame") -> "DataFrame":
@@ -107,7 +107,7 @@ def position_lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFra
         *_READER, "at_us", "seq", F.struct("life", "turn", F.col("target").alias("read_to")).alias("read")
     )
     of_reader = Window.partitionBy(*_READER).orderBy("seq")
-    known = (
+    positions = (
         reported_tops.unionByName(read, allowMissingColumns=True)
         .withColumn("top", F.last("top", ignorenulls=True).over(of_reader.rowsBetween(*so_far)))
         .withColumn("read", F.max("read").over(of_reader.rowsBetween(*so_far)))
@@ -115,7 +115,7 @@ def position_lag_steps(events: "DataFrame", rare: "DataFrame", counted: "DataFra
         .withColumn("more", F.col("position_lag") - F.coalesce(F.lag("position_lag").over(of_reader), F.lit(0)))
     )
     of_group = Window.partitionBy("session_id", "group_id").orderBy("at_us").rangeBetween(*so_far)
-    changed = known.filter(F.col("more") != 0)
+    changed = positions.filter(F.col("more") != 0)
     group = ["session_id", "group_id"]
     totals = changed.select(*group, "at_us", F.sum("more").over(of_group).alias("position_lag")).distinct()
     before = F.coalesce(F.lag("position_lag").over(Window.partitionBy(*group).orderBy("at_us")), F.lit(0))
@@ -209,12 +209,12 @@ def hw_stalls(
     for :data:`PLACE`. A leader in an older epoch than one already seen is a zombie, whose high watermark is ignored. A
     recreated partition starts again.
     """
-    told, keys = by_number(_told(with_life(events, rare)), groups), keys_of(PLACE, groups)
+    moves, keys = by_number(_ends_and_watermarks(with_life(events, rare)), groups), keys_of(PLACE, groups)
     order = Window.partitionBy(*keys).orderBy("at_us", "seq")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     earlier = order.rowsBetween(Window.unboundedPreceding, -1)
-    known = (
-        told.withColumn("_newest", F.max("reign").over(so_far))
+    changes = (
+        moves.withColumn("_newest", F.max("reign").over(so_far))
         .filter((F.col("what") == _PARTITION_GONE) | (F.col("reign") >= F.col("_newest")))
         .withColumns({f"_{name}": F.last(name, ignorenulls=True).over(earlier) for name in ("end", "hw")})
         .withColumn("waited", _waiting(F.col("_hw"), F.col("_end")))
@@ -222,14 +222,14 @@ def hw_stalls(
         .withColumn("waiting", _waiting(F.col("hw"), F.col("end")))
     )
     # While records wait, only an advance of the high watermark or the end of waiting is a change.
-    turns = known.filter((F.col("what") == _MOVED) | (F.col("waiting") != F.col("waited"))).select(
+    turns = changes.filter((F.col("what") == _MOVED) | (F.col("waiting") != F.col("waited"))).select(
         *keys, "at_us", "seq", "what", "hw", "waiting"
     )
     following = turns.withColumns({f"next_{name}": F.lead(name).over(order) for name in _NEXT}).filter("waiting")
     return _spans(by_name(following, groups), sessions)
 
 
-def _told(moves: "DataFrame") -> "DataFrame":
+def _ends_and_watermarks(moves: "DataFrame") -> "DataFrame":
     """Return the log end and high watermark of each event; ``reign`` increases with lives and leader epochs."""
     kind = F.col("kind")
     what = F.when(kind == STALL_KINDS[_APPENDED], _APPENDED).when(kind == STALL_KINDS[_MOVED], _MOVED)

@@ -225,13 +225,13 @@ def _configured(events: "DataFrame", assignments: "DataFrame") -> "DataFrame":
         F.when(own != "", own.cast("long")).alias("own"),
         F.translate("kind", "_", " ").alias("label"),
     )
-    known = assignments.select(
+    factors = assignments.select(
         *("session_id", "partition", "most_min_isr"),
         F.regexp_replace("partition", r"-\d+$", "").alias("topic"),
         F.coalesce("default_min_isr", "min_isr").alias("otherwise"),
     )
     minimum = F.least(F.coalesce("own", "otherwise"), F.col("most_min_isr")).alias("min_isr")
-    return settings.join(F.broadcast(known), on=["session_id", "topic"], how="inner").select(
+    return settings.join(F.broadcast(factors), on=["session_id", "topic"], how="inner").select(
         "session_id", "at_us", "seq", "partition", minimum, "label"
     )
 

@@ -92,7 +92,7 @@ def _dense(column: Any) -> tuple[Any, int]:
     return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
 
 
-def merging(schema: pa.Schema, quantiles: Sequence[float], most: int = _ROWS) -> Callable[[Batches], Batches]:
+def merging(schema: pa.Schema, quantiles: Sequence[float], limit: int = _ROWS) -> Callable[[Batches], Batches]:
     """Return a function from runs, with a group in one task, to rows: records, minimum, percentiles and maximum."""
     keys = [name for name in schema.names if name not in ("records", "low", "at", "high")]
 
@@ -104,8 +104,8 @@ def merging(schema: pa.Schema, quantiles: Sequence[float], most: int = _ROWS) ->
             for group, values, weights in zip(named, *arrays, strict=True):
                 runs.setdefault(group, []).append((values, weights))
         rows = [(*group, *summed_up(own, quantiles)) for group, own in runs.items()]
-        for first in range(0, len(rows), most):
-            part = rows[first : first + most]
+        for first in range(0, len(rows), limit):
+            part = rows[first : first + limit]
             columns = [
                 pa.array(cells, field.type) for cells, field in zip(zip(*part, strict=True), schema, strict=True)
             ]

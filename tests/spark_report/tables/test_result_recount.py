@@ -77,8 +77,8 @@ def test_a_wrong_number_of_the_result_is_noticed(batched: tuple[Session, Recorde
     for name, number in claims.numbers.items():
         wrong = said._replace(claims=claims._replace(numbers={**claims.numbers, name: number + 1}))
         assert disagreements(events, wrong) == {("result.json", name)}
-    for (*where, term), number in claims.books.items():
-        wrong = said._replace(claims=claims._replace(books={**claims.books, (*where, term): number + 1}))
+    for (*where, term), number in claims.repeats.items():
+        wrong = said._replace(claims=claims._replace(repeats={**claims.repeats, (*where, term): number + 1}))
         assert disagreements(events, wrong) == {("result.json", term)}
 
 
@@ -164,8 +164,8 @@ def test_what_stands_in_a_log_twice_is_counted_again(twice: Recorded) -> None:
     assert said.claims.numbers["ledger.duplicates"] > 0
     assert disagreements(events, said) == set()
     assert disagreements(events, claiming(said, "ledger.duplicates", 0)) == {("result.json", "ledger.duplicates")}
-    books = dict.fromkeys(said.claims.books, 0)
-    wrong = said._replace(claims=said.claims._replace(books=books))
+    repeats = dict.fromkeys(said.claims.repeats, 0)
+    wrong = said._replace(claims=said.claims._replace(repeats=repeats))
     assert disagreements(events, wrong) == {("result.json", "duplicates")}
 
 

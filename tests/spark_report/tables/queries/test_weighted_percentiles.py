@@ -45,7 +45,7 @@ def by_runs(parts: list[Rows]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     sort = weighted_percentiles.sorting(SETS, RUNS, "value", "weight")
     runs = [run for part in parts for run in sort(iter([frame(part)]))]
     merged = pa.Table.from_batches(
-        weighted_percentiles.merging(FOUND, QUANTILES, most=3)(iter(runs)), FOUND
+        weighted_percentiles.merging(FOUND, QUANTILES, limit=3)(iter(runs)), FOUND
     ).to_pylist()
     names = [name for name, _type in KEYS]
     assert len({tuple(row[name] for name in names) for row in merged}) == len(merged)
