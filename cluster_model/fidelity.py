@@ -288,7 +288,7 @@ AREAS: Final = (
             "protocol/test_rule_gates.py",
             "protocol/test_metadata_versions.py",
             "tests/gateway/test_features_wire.py",
-            "tests/determinism/test_planes.py::test_what_is_run_does_everything",
+            "tests/determinism/test_planes.py::test_the_digested_run_covers_all_operations",
         ),
         left_out=(
             "Rules of which only a part waits for a level follow the software as a whole (PARTIAL_GATES in protocol.rule_gates).",

@@ -180,7 +180,7 @@ def test_other_rooms_import_what_packages_export() -> None:
     assert past == []
 
 
-def test_what_packages_export_is_there() -> None:
+def test_packages_define_every_exported_name() -> None:
     gone = [
         f"{package}.{name}"
         for package in packages()

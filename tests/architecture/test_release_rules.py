@@ -106,7 +106,7 @@ def test_releases_are_compared_in_their_tables_only() -> None:
     assert found == {}
 
 
-def test_what_may_compare_releases_does() -> None:
+def test_modules_allowed_to_compare_releases_do_so() -> None:
     assert [name for name in ALLOWED if not comparisons(modules()[name], constants())] == []
 
 

@@ -60,7 +60,7 @@ def test_commands_that_take_a_session_take_its_bundle(typed: Type, session: Path
     assert typed("diff", "one.floodmark", session).code == 0
 
 
-def test_what_is_no_bundle_is_one_clear_error(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+def test_invalid_bundles_are_rejected_with_one_error(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "evil.floodmark").write_text("not at all")
     told = {}
     for words in ("replay evil.floodmark", "import evil.floodmark", "report evil.floodmark", "import absent.floodmark"):

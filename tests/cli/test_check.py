@@ -39,7 +39,7 @@ def test_a_mistake_is_shown_in_its_line(typed: Type, here: Path, snapshot: Snaps
     assert shown == [shown[0]] * 3
 
 
-def test_what_a_setting_broke_is_shown_as_it_was_set(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+def test_invalid_settings_are_reported_as_written(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     (here / "small.yaml").write_text(CLUSTER)
     done = typed("run", "small.yaml", "--set", "producers.checkout.rate=much")
     assert (done.code, done.out) == (2, "")

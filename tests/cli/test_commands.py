@@ -164,7 +164,7 @@ def test_configs_lists_what_can_be_set(typed: Type, snapshot: SnapshotAssertion)
     assert {"heads": [cells for cells in heads if " " in cells[0]], "no scope": bad.err} == snapshot
 
 
-def test_what_configs_says_is_taken_is_taken(typed: Type) -> None:
+def test_values_listed_by_configs_are_valid(typed: Type) -> None:
     for (scope, name), told in listed_configs(typed("configs").out).items():
         key, taken = SCOPES[scope][name], told.rpartition("Takes ")[2].partition(". ")[0].removesuffix(".")
         ends: list[int | str] = list(key.choices)

@@ -142,7 +142,7 @@ def test_an_expectation_that_one_side_does_not_have_is_no_difference(
 
 
 @pytest.mark.slow
-def test_who_asked_is_no_difference_but_what_was_asked_is(typed: Type, here: Path) -> None:
+def test_diff_ignores_the_requester_of_an_operation_but_not_its_arguments(typed: Type, here: Path) -> None:
     rows = leader_crash()
     asked = {"operation_id": 1, "operation": "create_topic", "detail": "more"}
     mine = numbered([*rows, event("admin_requested", 30 * SECOND, by="operator", **asked)])
@@ -240,7 +240,7 @@ def test_a_sealed_session_that_ends_earlier_differs(typed: Type, here: Path, sna
 
 
 @pytest.mark.slow
-def test_what_they_are_and_the_texts_of_their_playbooks(typed: Type, here: Path) -> None:
+def test_diff_compares_the_sessions_heads_and_playbook_texts(typed: Type, here: Path) -> None:
     rows = leader_crash()
     left, right = two(here, rows, rows, seed=8, settings={"seed": "8"}, tool_version="0.2.0")
     (right / session_files.PLAYBOOK).write_text("floodmark: 1\nname: another\n")
@@ -325,7 +325,7 @@ def test_a_result_that_is_none_makes_no_traceback(typed: Type, here: Path, stran
     assert (done.code, len(done.err.splitlines())) == ((0, 0) if strange == "{}" else (2, 1))
 
 
-def test_what_the_playbooks_include_is_compared_too(typed: Type, here: Path) -> None:
+def test_diff_compares_included_fragments(typed: Type, here: Path) -> None:
     left, right = two(here, leader_crash(), leader_crash())
     for side, value in ((left, 1), (right, 2)):
         (side / "fragments.json").write_text(json.dumps({"az.yaml": f"floodmark: 1\nfragment: az\nseed: {value}\n"}))

@@ -26,7 +26,7 @@ def counts(line: str) -> bool:
     return line.startswith(("states ", "speed "))
 
 
-def test_what_breaks_is_reported_step_by_step_and_written_as_a_playbook(
+def test_counterexamples_are_printed_step_by_step_and_written_as_playbooks(
     typed: Type, tmp_path: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     folder = tmp_path / "found"
@@ -49,7 +49,7 @@ def test_where_nothing_breaks_it_says_so(typed: Type, tmp_path: Path) -> None:
     assert not found.exists()
 
 
-def test_what_was_ended_early_is_inconclusive(typed: Type, snapshot: SnapshotAssertion) -> None:
+def test_a_search_ended_early_is_inconclusive(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("explore", "kip-320", "--max-states", "500", "--no-symmetry")
     assert done.code == 3
     assert [line for line in done.out.splitlines() if not counts(line)] == snapshot

@@ -71,7 +71,9 @@ def test_variables_are_set_and_sessions_need_no_files(typed: Type, shop: Path) -
 
 
 @pytest.mark.parametrize("setting", ["outrage=1s", "vars.outrage=1s", "outage=1x", "producers.checkout.rate=1/s"])
-def test_what_cannot_be_set_is_reported(typed: Type, shop: Path, setting: str, snapshot: SnapshotAssertion) -> None:
+def test_settings_of_unknown_fragment_keys_are_rejected(
+    typed: Type, shop: Path, setting: str, snapshot: SnapshotAssertion
+) -> None:
     done = typed("run", "shop.yaml", "--set", setting)
     assert (done.code, done.out) == (2, "")
     assert done.err == snapshot

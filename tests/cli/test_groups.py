@@ -77,7 +77,7 @@ def test_members_and_state(typed: Type, recorded: Path) -> None:
 
 
 @pytest.mark.parametrize("at", ["1s", "26s"])
-def test_what_the_tool_says_of_the_state_goes_to_people(
+def test_warnings_about_the_group_state_go_to_stderr(
     typed: Type, recorded: Path, at: str, snapshot: SnapshotAssertion
 ) -> None:
     done = typed("groups", recorded, "g", "--at", at)

@@ -92,7 +92,7 @@ def test_a_failure_reports_cause_seed_and_how_to_run_it_again(snapshot: Snapshot
     assert properties["set producers.checkout.config.acks"] == "0"
 
 
-def test_what_has_no_verdict_is_an_error_with_its_account(snapshot: SnapshotAssertion) -> None:
+def test_a_playbook_without_a_verdict_is_a_junit_error_with_its_message(snapshot: SnapshotAssertion) -> None:
     (suite,) = read(without(70, "internal error: \x00 <bad> & \ud800"))
     error = suite.find("testcase/error")
     assert error is not None

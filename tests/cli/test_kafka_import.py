@@ -155,7 +155,7 @@ def test_bad_input_is_one_error(typed: Type, here: Path, words: tuple[Any, ...])
     assert session_files.sessions_under(here / "sessions") == []
 
 
-def test_what_cannot_be_read_is_reported(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+def test_unreadable_log_files_are_reported(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     logs = here / "logs"
     shutil.copytree(lost("4.1.2"), logs)
     path = logs / "node-3/payments-0/00000000000000000000.log"

@@ -68,7 +68,7 @@ def test_it_comes_to_what_the_sessions_of_the_grid_come_to(
     assert (head["kind"], head["runs"], head["exit_code"]) == ("grid", 4, 1)
 
 
-def test_what_is_done_is_not_done_again(
+def test_finished_cells_are_not_run_again(
     typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     first = typed("run", "fails.yaml", "--engine", "local", "--out", "kept")
@@ -219,7 +219,9 @@ def test_repeat_is_an_axis_of_seeds(typed: Type) -> None:
     ],
     ids=" ".join,
 )
-def test_what_is_refused(typed: Type, here: Path, words: tuple[str, ...], snapshot: SnapshotAssertion) -> None:
+def test_directories_with_other_files_are_rejected(
+    typed: Type, here: Path, words: tuple[str, ...], snapshot: SnapshotAssertion
+) -> None:
     (here / "full").mkdir()
     (here / "full" / "letter.txt").write_text("dear")
     done = typed("run", *words)

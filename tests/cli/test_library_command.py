@@ -66,7 +66,7 @@ def test_a_version_chooses_together_with_a_tag(typed: Type, kafka: str) -> None:
     assert sorted(listed(both)) == [name for name in wanted if "loss" in playbook_of(name).tags]
 
 
-def test_what_nothing_fits_is_an_empty_list(typed: Type, snapshot: SnapshotAssertion) -> None:
+def test_a_filter_without_matches_prints_an_empty_list(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("library", "--tag", "elr", "--kafka", "0.9")
     fitting = [name for name in names() if "elr" in playbook_of(name).tags and "0.9" in playbook_of(name).profiles]
     assert sorted(listed(done.out)) == fitting
@@ -100,7 +100,7 @@ def test_a_fragment_is_printed_as_it_is(typed: Type) -> None:
     ],
     ids=" ".join,
 )
-def test_what_is_wrong_is_reported_and_nothing_is_printed(
+def test_invalid_library_options_are_rejected_without_output(
     typed: Type, words: list[str], snapshot: SnapshotAssertion
 ) -> None:
     done = typed("library", *words)

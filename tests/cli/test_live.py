@@ -58,7 +58,7 @@ def told(*lines: str, later: dict[int, str] | None = None, session: Session | No
     return out.getvalue().splitlines(), session
 
 
-def test_what_is_typed_is_done_and_what_happens_is_reported(snapshot: SnapshotAssertion) -> None:
+def test_typed_commands_are_executed_and_events_printed(snapshot: SnapshotAssertion) -> None:
     lines, session = told("crash b1 4s", "go 6s", "status", "quit")
     assert lines == snapshot
     assert session.cluster.now_us == 6_000_000
@@ -73,7 +73,9 @@ def test_time_advances_pauses_on_request_and_the_end_of_input_quits() -> None:
 @pytest.mark.parametrize(
     "line", ["crsh b1", "crash b9", "crash", "restart b1 x=1", "heal 7", "clients", "speed 0", "go 0s; x", "\x1b[31m"]
 )
-def test_what_is_wrong_is_one_line_and_the_session_continues(line: str, snapshot: SnapshotAssertion) -> None:
+def test_invalid_commands_are_refused_in_one_line_and_the_session_continues(
+    line: str, snapshot: SnapshotAssertion
+) -> None:
     lines, _session = told(line, "status")
     (refused,) = (each for each in lines if "refused: " in each)
     assert refused == snapshot

@@ -63,7 +63,7 @@ def test_it_can_be_looked_at_as_it_was(typed: Type, session: Path, snapshot: Sna
     assert typed("peek", session, "orders-0", 100, "--at", "3s").code == 0
 
 
-def test_who_says_nothing_about_contents_is_reported(typed: Type, session: Path, snapshot: SnapshotAssertion) -> None:
+def test_records_without_declared_contents_are_marked(typed: Type, session: Path, snapshot: SnapshotAssertion) -> None:
     documents = json.loads(typed("peek", session, "orders-0", 0, "--records", 200, "--json").out)
     (number,) = [document["offset"] for document in documents if document["client"] == "silent"][:1]
     lines = typed("peek", session, "orders-0", number).out.splitlines()

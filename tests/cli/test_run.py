@@ -62,7 +62,7 @@ def test_the_sandbox_runs_without_a_screen_under_load(typed: Type) -> None:
     assert (done.code, json.loads(done.out)["ledger"]["sent"]) == (0, 4000)
 
 
-def test_what_was_never_asked_is_not_called_failed(typed: Type, snapshot: SnapshotAssertion) -> None:
+def test_expectations_that_were_not_evaluated_are_untested(typed: Type, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "sandbox", "--until", "1s")
     assert (done.code, "FAILED" in done.out) == (3, False)
     assert [line for line in done.out.splitlines() if line.startswith("untested")] == snapshot
@@ -279,7 +279,7 @@ def test_time_is_not_told_where_it_pauses(typed: Type, steady: Steady, snapshot:
     assert [[steady(line) for line in lines if line.startswith(("known", "digest"))] for lines in told] == snapshot
 
 
-def test_what_nobody_answered_is_reported_where_there_is_any(typed: Type) -> None:
+def test_unanswered_records_are_printed_if_there_are_any(typed: Type) -> None:
     cut = typed("run", "crash.yaml", "--until", "3900ms").out
     (ledger,) = (line for line in cut.splitlines() if line.startswith("ledger"))
     counts = {name: int(count) for count, name in re.findall(r"(\d+) ([a-z ]+)", ledger)}
@@ -290,7 +290,7 @@ def test_what_nobody_answered_is_reported_where_there_is_any(typed: Type) -> Non
     assert "unanswered" not in typed("run", "crash.yaml").out
 
 
-def test_what_the_guards_did_is_printed(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+def test_guard_actions_are_printed(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     steps = "steps:\n  - {at: 1s, inject: crash, target: broker(1)}\n"
     (here / "guarded.yaml").write_text(CLUSTER + "settle: 1s\nguards: {max_brokers_down: 0}\n" + steps)
     done = typed("run", "guarded.yaml")

@@ -96,13 +96,13 @@ def test_settings_are_made_in_order() -> None:
         "seed=[1",
     ],
 )
-def test_what_cannot_be_set_is_reported(setting: str, snapshot: SnapshotAssertion) -> None:
+def test_settings_of_unknown_keys_are_rejected(setting: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(SettingError) as caught:
         changed(setting)
     assert str(caught.value) == snapshot
 
 
 @pytest.mark.parametrize("typed", ["'[1, 2]'", '"@octocat"', "'010'", '"a: b"'])
-def test_what_is_typed_in_quotes_is_the_text_in_them(typed: str) -> None:
+def test_quotes_around_a_value_are_removed(typed: str) -> None:
     found = changed(f"title={typed}")
     assert found["title"] == typed[1:-1]

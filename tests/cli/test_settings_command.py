@@ -28,7 +28,7 @@ def test_without_a_file_it_says_so_and_lists_the_defaults(
     assert [line.split() for line in rest][1] == ["screen.theme", '"dark"', "default"]
 
 
-def test_what_is_in_force_is_reported_with_what_is_wrong(
+def test_effective_settings_are_printed_with_errors_of_the_file(
     typed: Type, path: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     path.write_text('[screen]\ntheme = "light"\nspeed = 0\n[keys]\npause = ["x", "home"]\nbeginning = "ctrl+home"\n')

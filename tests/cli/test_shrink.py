@@ -74,7 +74,7 @@ def test_it_resumes_where_its_budget_ended(typed: Type, here: Path, snapshot: Sn
         ("hw-two-rounds-3.9", 3),
     ],
 )
-def test_what_cannot_be_shrunk_is_reported_in_a_line(
+def test_sessions_that_cannot_be_shrunk_are_rejected_in_one_line(
     typed: Type, here: Path, words: str, code: int, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     done = typed("shrink", *words.split())

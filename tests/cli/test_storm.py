@@ -33,7 +33,7 @@ def test_without_a_name_it_lists_what_comes_along(typed: Type) -> None:
     assert "storm-0.11" in [each["name"] for each in json.loads(typed("storm", "--json").out)]
 
 
-def test_what_a_run_draws_is_shown_without_running_it(
+def test_show_prints_a_generated_run_without_running_it(
     typed: Type, playbook: str, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     done = typed("storm", playbook, "--show", "3", "--seed", "8")
@@ -43,7 +43,7 @@ def test_what_a_run_draws_is_shown_without_running_it(
     assert sorted(each.name for each in tmp_path.iterdir()) == ["small.yaml"]
 
 
-def test_what_is_found_has_a_session_and_a_command_that_comes_to_the_same(
+def test_findings_have_a_session_and_a_command_that_reproduces_them(
     typed: Type, playbook: str, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     done = typed("storm", playbook, "--runs", "40", "--seed", "5", "--stop-on-first", "-j", "1")
@@ -70,7 +70,7 @@ def test_what_is_found_has_a_session_and_a_command_that_comes_to_the_same(
     assert "coverage" not in alone
 
 
-def test_what_is_surprising_fails(typed: Type, playbook: str, snapshot: SnapshotAssertion) -> None:
+def test_unexpected_failures_fail_the_storm(typed: Type, playbook: str, snapshot: SnapshotAssertion) -> None:
     Path(playbook).write_text(Path(playbook).read_text() + "expect:\n  - sent() == 0\n")
     done = typed("storm", playbook, "--runs", "1")
     assert done.code == 1

@@ -60,7 +60,7 @@ def test_documents_keep_the_text_and_show_nothing_of_it(hostile: Path, typed: Ty
     ElementTree.fromstring(xml)
 
 
-def test_what_differs_between_tampered_sessions_is_spelled_out(hostile: Path, typed: Type, tmp_path: Path) -> None:
+def test_diff_escapes_control_characters_of_tampered_sessions(hostile: Path, typed: Type, tmp_path: Path) -> None:
     assert typed("run", hostile).code == 0
     (one,) = (tmp_path / "sessions").iterdir()
     other = tmp_path / "other" / one.name

@@ -136,7 +136,7 @@ def test_settings_are_asked_only_of_what_runs(run: Run, suite: Path) -> None:
     assert (done.code, [each["playbook"] for each in documents(done)]) == (0, ["crash"])
 
 
-def test_what_failed_is_reported_with_its_cause_and_how_to_run_it_again(
+def test_failures_are_listed_with_cause_and_rerun_command(
     run: Run, suite: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     done = run("loses.yaml", "suite/hand.yaml")

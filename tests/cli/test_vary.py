@@ -106,7 +106,7 @@ def test_settings_are_made_before_the_cells(typed: Type) -> None:
         "--plain",
     ],
 )
-def test_what_is_refused(typed: Type, here: Path, options: str, snapshot: SnapshotAssertion) -> None:
+def test_invalid_grid_options_are_rejected(typed: Type, here: Path, options: str, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "grid.yaml", *options.split())
     assert (done.code, done.out, sessions(here)) == (2, "", 0)
     assert done.err == snapshot

@@ -83,7 +83,7 @@ def test_a_leader_that_sleeps_through_its_successor_makes_a_split_view(kafka: st
     assert (query.stale(2), query.fenced()) == (0, 0)
 
 
-def test_who_is_down_believes_nothing() -> None:
+def test_a_stopped_broker_has_no_cached_metadata() -> None:
     cluster = running()
     cluster.crash(2)
     cluster.run(cluster.now_us + 20 * SECOND)

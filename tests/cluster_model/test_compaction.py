@@ -314,7 +314,7 @@ def test_a_crash_leaves_holes_and_the_cleaners_checkpoint_alone() -> None:
     judged_well(cluster)
 
 
-def test_what_was_lost_before_it_could_be_compacted_stays_lost() -> None:
+def test_records_lost_before_compaction_stay_lost() -> None:
     cluster = build(topic={"min.insync.replicas": 1, "unclean.leader.election.enable": True}, acks="1")
     cluster.run(20 * SECOND)
     cluster.pause(2)

@@ -47,7 +47,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("partitions", [3, 60, 300])
-def test_what_a_batch_costs_does_not_depend_on_the_number_of_partitions(partitions: int, served: list[int]) -> None:
+def test_the_cost_of_a_batch_is_independent_of_the_partition_count(partitions: int, served: list[int]) -> None:
     cluster = loaded(partitions)
     cluster.run(2 * SECOND)
     served[0] = 0
@@ -116,7 +116,7 @@ def test_a_batch_of_many_records_is_kept_as_one() -> None:
 
 
 @pytest.mark.slow
-def test_what_a_deposed_leader_acknowledges_is_not_looked_through_again_for_every_batch(
+def test_batches_of_a_deposed_leader_cost_constant_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Cut off from everybody but its clients it goes on for as long as they do."""

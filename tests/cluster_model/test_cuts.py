@@ -27,7 +27,7 @@ def words(cluster_state: ThreeNodes, node: int) -> list[Any]:
     return [detail[1] if what == "message" else what for _at, what, detail in cluster_state.seen(node)]
 
 
-def test_what_is_sent_over_a_cut_link_arrives_in_order_after_it_is_mended(cluster_state: ThreeNodes) -> None:
+def test_messages_over_a_cut_link_arrive_in_order_after_the_heal(cluster_state: ThreeNodes) -> None:
     cluster_state.network.cut(A, B, 1)
     for word in ("one", "two", "three"):
         cluster_state.send(A, B, word)
@@ -173,7 +173,7 @@ def test_the_system_of_a_killed_process_still_sends_and_a_dead_machine_does_not(
         (400 * MS, True, ["held", "behind it", "of the next life"]),
     ],
 )
-def test_what_is_to_be_sent_again_dies_with_its_machine_until_it_is(
+def test_retransmissions_are_lost_with_their_machine(
     cluster_state: ThreeNodes, after: int, dark: bool, arrives: list[str]
 ) -> None:
     cluster_state.network.cut(A, B, 1)
@@ -366,7 +366,7 @@ def events_of(cluster: Cluster) -> list[TraceEvent]:
 
 
 @pytest.mark.slow
-def test_what_is_left_out_between_others_changes_nothing_while_links_are_cut() -> None:
+def test_skipped_idle_polls_do_not_change_the_outcome_with_cut_links() -> None:
     assert events_of(cluster_of()) == events_of(cluster_of(naive=True))
 
 

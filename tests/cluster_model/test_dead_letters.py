@@ -222,7 +222,7 @@ def test_a_letter_that_cannot_be_sent_has_its_record_read_again_and_nothing_is_l
     assert (cluster.query.violations(), cluster.query.acked_lost(LETTERS)) == (0, 0)
 
 
-def test_who_ends_in_order_waits_for_the_letter_and_commits() -> None:
+def test_a_clean_shutdown_waits_for_the_dead_letter_and_commits() -> None:
     driver = DeadLetterCluster()
     driver.run(5 * SECOND)
     sent = driver.books()[0]

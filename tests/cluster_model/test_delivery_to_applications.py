@@ -171,7 +171,7 @@ def test_a_pause_above_the_session_timeout_has_two_process_the_same() -> None:
 
 
 @pytest.mark.parametrize("policy", ["earliest", "latest"])
-def test_what_is_committed_may_be_below_the_log_start(policy: str) -> None:
+def test_a_committed_offset_below_the_log_start_is_reset(policy: str) -> None:
     story = Story("sync", 2_000, config={"auto.offset.reset": policy}).until(10)
     cluster = story.cluster
     committed = cluster.query.committed("g", "t-0")

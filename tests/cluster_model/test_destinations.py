@@ -76,7 +76,7 @@ def test_the_round_robin_class_starves_half_the_partitions_before_3_9(version: s
     assert set(range(4)) - set(placed) == starved
 
 
-def test_what_waits_for_a_leader_takes_one_turn_and_changes_who_starves() -> None:
+def test_batches_without_a_leader_take_one_round_robin_turn() -> None:
     rig = rig_of(kafka="3.8", config={"partitioner.class": "RoundRobinPartitioner", "linger.ms": 5_000}, batches=12)
     rig.make_all()
     # 0 has no batch: 1. Then 2 has none: 3. Then 0 has none: 1, which has room by now, and so on.
@@ -147,7 +147,7 @@ def test_a_key_goes_to_its_partition_whoever_leads(kafka: str) -> None:
         {"kafka": "4.0", "config": {"partitioner.class": "RoundRobinPartitioner"}},
     ],
 )
-def test_who_ignores_keys_sends_one_key_anywhere(settings: dict[str, Any]) -> None:
+def test_a_partitioner_that_ignores_keys_spreads_one_key(settings: dict[str, Any]) -> None:
     rig = rig_of(**{**settings, "config": {**settings["config"], "batch.size": 400}}, batches=40, keys=1)
     rig.make_all()
     assert {partition for partition, _count in sent(rig)} == {0, 1, 2, 3}
@@ -242,7 +242,7 @@ def test_a_topic_that_grows_takes_its_keys_elsewhere_from_then_on() -> None:
 
 
 @pytest.mark.slow
-def test_what_keys_are_is_gone_back_on_with_everything_else() -> None:
+def test_snapshots_restore_record_keys() -> None:
     cluster = cluster_of(ProducerSpec("p", "t", 2_000, 3, keys=300, config={"metadata.max.age.ms": 500}), 3)
     cluster.run(2 * SECOND)
     early = cluster.save()

@@ -14,7 +14,7 @@ def elected_again() -> LeaderRig:
     return rig
 
 
-def test_who_read_another_epoch_to_its_end_is_reported_where_this_one_has_it() -> None:
+def test_a_fetch_beyond_an_epochs_end_gets_the_diverging_epoch() -> None:
     rig = elected_again()
     for offset, last_epoch, parted in (
         (12, 1, (1, 10)),
@@ -29,7 +29,7 @@ def test_who_read_another_epoch_to_its_end_is_reported_where_this_one_has_it() -
         assert bool(data.records.extents) is (parted is None)
 
 
-def test_who_reports_no_epoch_reads_on_from_wherever_it_is() -> None:
+def test_a_fetch_without_an_epoch_is_not_checked_for_divergence() -> None:
     data = elected_again().read(12)
     assert data is not None
     assert (data.error, data.diverging, data.records.start, data.records.end) == (0, None, 12, 15)
@@ -46,7 +46,7 @@ def test_an_epoch_that_nobody_knows_is_out_of_range() -> None:
     assert gone.error == KafkaError.OFFSET_OUT_OF_RANGE
 
 
-def test_who_waits_at_a_diverging_offset_does_not_wait() -> None:
+def test_a_fetch_at_a_diverging_offset_is_answered_at_once() -> None:
     rig = elected_again()
     assert rig.read(15, wait_us=500_000, last_epoch=7) is None
     rig.replica.log.epochs.entries = ((1, 0), (7, 10), (8, 12))  # as long as before, and something else at its end

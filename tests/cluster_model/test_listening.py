@@ -66,7 +66,7 @@ def test_a_kraft_broker_that_is_fenced_again_while_it_runs_stays_open() -> None:
     assert cluster.brokers[2].control.listening is OPEN
 
 
-def test_what_a_port_does_is_in_a_keyframe() -> None:
+def test_snapshots_restore_the_listener_state() -> None:
     cluster = restarted("3.9", "kraft")
     cluster.run(cluster.now_us + SECOND)
     early = cluster.save()

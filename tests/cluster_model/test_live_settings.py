@@ -157,7 +157,7 @@ def test_each_broker_has_settings_of_its_own() -> None:
         ("0.10.0", {"leader.replication.throttled.rate": 1}, KafkaError.INVALID_REQUEST),
     ],
 )
-def test_what_may_change_at_run_time(kafka: str, given: dict[str, Any], error: KafkaError) -> None:
+def test_broker_configs_that_are_dynamic(kafka: str, given: dict[str, Any], error: KafkaError) -> None:
     broker = new_driver(kafka).cluster.brokers[1]
     before = broker.save()
     assert broker.update_config(given) is error

@@ -133,7 +133,7 @@ def test_a_crash_while_it_resigns_ends_it_and_the_next_life_stays() -> None:
     assert cluster.plane.active() in VOTERS
 
 
-def test_what_a_resigning_controller_had_not_committed_is_asked_again() -> None:
+def test_requests_lost_by_a_resigning_controller_are_repeated() -> None:
     cluster = build()
     cluster.run(10 * SECOND)
     cluster.shutdown(1)
@@ -306,7 +306,7 @@ def test_a_client_whose_machine_goes_dark_starts_with_nothing(node: int) -> None
 
 
 @pytest.mark.parametrize(("node", "code"), [(ADMIN, "no_shutdown"), (OTHER_CLIENT, "no_shutdown"), (77, "not_running")])
-def test_who_is_no_process_of_its_own_is_not_shut_down(node: int, code: str, snapshot: SnapshotAssertion) -> None:
+def test_a_combined_controller_cannot_be_shut_down_alone(node: int, code: str, snapshot: SnapshotAssertion) -> None:
     cluster = build()
     with pytest.raises(ModelError) as caught:
         cluster.shutdown(node)
@@ -316,7 +316,7 @@ def test_who_is_no_process_of_its_own_is_not_shut_down(node: int, code: str, sna
 
 
 @pytest.mark.parametrize("node", [1, 1001, 1002, PRODUCER, MEMBER])
-def test_what_is_to_start_again_starts_the_moment_it_has_ended(node: int) -> None:
+def test_a_restarting_process_starts_when_it_has_stopped(node: int) -> None:
     cluster = build()
     cluster.run(6 * SECOND)
     cluster.drain()

@@ -182,7 +182,7 @@ def test_a_keyframe_remembers_what_each_node_ran() -> None:
     ("2.8", "zookeeper", 1, "2.6", "", "unknown_protocol"),
     ("2.6", "zookeeper", 1, "2.7", "2.8", "unknown_protocol"),
 ])  # fmt: skip
-def test_what_a_node_cannot_run_is_refused(
+def test_releases_that_a_node_cannot_run_are_rejected(
     kafka: str, mode: str, node: int, version: str, protocol: str, code: str
 ) -> None:
     releases = cluster_of(kafka, mode).releases

@@ -119,7 +119,7 @@ def test_an_idempotent_batch_that_comes_again_is_acknowledged_once() -> None:
     assert stage.told(RecordsFailed) == [(RecordsFailed, 2, 2)]
 
 
-def test_who_hangs_up_learns_nothing_and_what_became_of_its_records_is_unknown() -> None:
+def test_records_of_a_disconnected_client_are_unknown() -> None:
     stage = ExternalClientStage()
     token = stage.write(b"x", span_us=0)
     stage.cluster.external_clients.drop([token])

@@ -20,7 +20,7 @@ def test_the_weakest_acks_count() -> None:
         assert manners.producers["app"].acks == found
 
 
-def test_who_comes_with_another_producer_id_may_send_again() -> None:
+def test_another_producer_id_means_resends_without_idempotence() -> None:
     manners = ExternalClientSettings()
     manners.wrote(batch(pid=7))
     manners.wrote(batch(pid=7))

@@ -204,7 +204,7 @@ def test_a_twin_of_a_twin_goes_back_too() -> None:
     assert twin.seen()[:3] == end
 
 
-def test_what_is_one_of_a_kind_is_so_after_packing() -> None:
+def test_singletons_stay_singletons_after_packing() -> None:
     run = small(1)
     run.cluster.crash(1)
     keyframe, _rest = unpack(pack(run.cluster.save()))

@@ -125,7 +125,7 @@ def test_a_client_that_missed_the_deletion_takes_the_new_topics_lower_epochs() -
     assert at.cluster.query.leo("orders-0") > 100
 
 
-def test_who_waits_at_a_deleted_partition_learns_that_there_is_none() -> None:
+def test_delayed_requests_of_a_deleted_partition_fail() -> None:
     at = new_driver(producer={"delivery.timeout.ms": 8_000, "request.timeout.ms": 2_000, "linger.ms": 0})
     at.run(1)
     at.cluster.pause(2)  # nothing is committed: produces wait
@@ -364,7 +364,7 @@ def test_a_zombie_of_a_deleted_topic_is_nobodys_loss() -> None:
     assert books(at) == (0, 0, 0)
 
 
-def test_what_was_lost_before_its_topic_was_deleted_stays_lost() -> None:
+def test_records_lost_before_their_topic_was_deleted_stay_lost() -> None:
     at = new_driver(acks="1")
     at.run(2)
     at.cluster.pause(2)
@@ -393,7 +393,7 @@ def test_what_was_lost_before_its_topic_was_deleted_stays_lost() -> None:
     assert at.cluster.query.acked_lost() == lost
 
 
-def test_what_reached_nobody_is_reported_although_its_topic_is_gone() -> None:
+def test_unappended_acks_0_records_of_a_deleted_topic_are_lost() -> None:
     at = new_driver(acks="0")
     at.run(2)
     at.cluster.crash(1)

@@ -116,7 +116,7 @@ def zombies(kafka: str) -> Run:
 
 
 @pytest.mark.parametrize("kafka", spread_sample(VERSIONS, 3))
-def test_who_comes_later_with_an_id_fences_who_had_it(kafka: str) -> None:
+def test_a_second_producer_with_a_transactional_id_fences_the_first(kafka: str) -> None:
     run = zombies(kafka)
     (fenced,) = run.told("producer_fenced")
     assert (fenced.client, fenced.error) == ("old", "PRODUCER_FENCED")
@@ -334,7 +334,7 @@ def test_a_reset_to_the_end_asks_for_the_end_of_what_the_reader_may_see() -> Non
     }
 
 
-def test_what_was_not_sent_when_its_transaction_is_aborted_never_is() -> None:
+def test_unsent_batches_of_an_aborted_transaction_are_dropped() -> None:
     slow: dict[str, ConfigValue] = {"linger.ms": 300}
     run = Run.of(producers=[producer(plan=TransactionPlan(20, abort=1), config=slow)]).run(6)
     query = run.cluster.query

@@ -55,13 +55,13 @@ def test_the_version_of_the_request_decides_whether_the_epoch_is_named(kafka: st
     assert named == [UNDEFINED, 1]
 
 
-def test_who_does_not_lead_answers_nothing() -> None:
+def test_a_follower_answers_offset_for_leader_epoch_with_an_error() -> None:
     assert asked(LeaderRig("1.1", leader=2), 1) == (KafkaError.NOT_LEADER_OR_FOLLOWER, UNDEFINED, UNDEFINED)
     unknown = EpochEnd(P, 1, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, UNDEFINED, UNDEFINED)
     assert epoch_end(None, P, 1, UNDEFINED) == unknown
 
 
-def test_who_asks_in_another_leader_epoch_is_fenced() -> None:
+def test_offset_for_leader_epoch_checks_the_current_leader_epoch() -> None:
     rig = LeaderRig("3.9")
     assert asked(rig, 1, 0) == (KafkaError.FENCED_LEADER_EPOCH, UNDEFINED, UNDEFINED)
     assert asked(rig, 1, 2) == (KafkaError.UNKNOWN_LEADER_EPOCH, UNDEFINED, UNDEFINED)

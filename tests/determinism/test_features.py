@@ -29,6 +29,6 @@ def test_each_way_is_one_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_what_is_run_does_something(name: str) -> None:
+def test_the_digested_run_reads_records(name: str) -> None:
     _digest, _executed, reads, *_ends = here(name).split()
     assert int(reads) > 900

@@ -46,7 +46,7 @@ def test_looking_back_in_between_changes_nothing(plane: str) -> None:
 
 
 @pytest.mark.parametrize("plane", PLANES)
-def test_what_is_run_does_everything(plane: str) -> None:
+def test_the_digested_run_covers_all_operations(plane: str) -> None:
     """Else these digests would say little."""
     events, _text = here(plane)
     asked, errors = operations(events)

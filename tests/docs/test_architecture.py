@@ -218,7 +218,7 @@ def test_a_session_with_a_crash_goes_this_way(tmp_path: Path) -> None:
     assert {name for pair in CALLS for name in pair} <= {name for name, _path in expected}
 
 
-def test_what_is_not_there_would_be_found() -> None:
+def test_missing_names_and_files_would_be_detected() -> None:
     text = "The `Nobody.does` (`clients/producer/producer.py`) and `nothing/here.py`."
     assert named(text) == [("Nobody.does", "clients/producer/producer.py")]
     assert "Nobody.does" not in defined(located("clients/producer/producer.py"))

@@ -186,7 +186,7 @@ def python(copy: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_what_the_recipes_add_is_there(copy: Path) -> None:
+def test_recipes_add_what_they_promise(copy: Path) -> None:
     assert python(copy, "-c", LOOK) == "found\n"
 
 

@@ -51,7 +51,7 @@ def test_there_is_something_to_type() -> None:
 
 
 @pytest.mark.parametrize("line", CONCEPTS if EVENING else [BUNDLED[0]], ids=str)
-def test_what_the_concepts_show_to_run(line: Line, typed: Callable[..., Typed]) -> None:
+def test_commands_of_the_concept_pages_run(line: Line, typed: Callable[..., Typed]) -> None:
     program, *words = shlex.split(line.command)
     assert program == "floodmark"
     assert typed(*words).code == line.code

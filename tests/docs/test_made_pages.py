@@ -58,7 +58,7 @@ def test_one_command_writes_all_that_is_out_of_date_and_nothing_else(tmp_path: P
     [["fault"], ["weather"], ["glossary", "faults"], ["pictures"]],
     ids=["nearest", "unknown", "two pages", "no directory"],
 )
-def test_what_cannot_be_printed_is_one_line_of_error(
+def test_unknown_pages_are_rejected_in_one_line(
     arguments: list[str], capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
     assert main(arguments) == BAD_INPUT

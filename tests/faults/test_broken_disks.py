@@ -103,7 +103,7 @@ def test_a_broker_that_is_just_halting_starts_when_it_has() -> None:
     assert sorted(cluster.query.isr("orders-0")) == [1, 2, 3]
 
 
-def test_what_retention_deletes_makes_room() -> None:
+def test_retention_frees_space_on_a_full_disk() -> None:
     config: dict[str, int | str | bool] = {
         "log.retention.check.interval.ms": 1_000,
         "log.initial.task.delay.ms": 500,

@@ -233,7 +233,7 @@ def test_a_field_that_is_missing_or_wrong_is_found(field: str, value: Any) -> No
     assert wanting(dataclasses.replace(CATALOGUE["crash"], **{field: value})) == [field]
 
 
-def test_what_does_not_last_has_nothing_to_heal() -> None:
+def test_one_time_faults_declare_no_heal() -> None:
     assert wanting(dataclasses.replace(CATALOGUE["restart"], heals="it stops")) == ["heals"]
     assert wanting(dataclasses.replace(CATALOGUE["crash"], is_lasting=False, heals="")) == ["behaviour"]
 

@@ -26,7 +26,7 @@ def started(**how: Any) -> tuple[Cluster, FaultInjector]:
 
 @pytest.mark.parametrize("count", [1, 4])
 @pytest.mark.parametrize("idempotent", [False, True])
-def test_what_was_written_is_sent_again(count: int, idempotent: bool) -> None:
+def test_appended_batches_are_resent_after_a_lost_response(count: int, idempotent: bool) -> None:
     cluster, board = started(producer={"config": {} if idempotent else PLAIN})
     inject(board, "lost_ack", TARGET, count=count)
     cluster.run(20 * SECOND)

@@ -217,7 +217,7 @@ def test_every_fault_reports_what_it_would_do_to_a_client(
         assert "empty memory" in board.impact_sentence("restart", node)
 
 
-def test_what_a_fault_would_do_goes_by_the_clients_settings(
+def test_predicted_impact_depends_on_client_settings(
     cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     asked = (

@@ -132,7 +132,7 @@ def test_a_restarted_process_finds_the_pace_that_it_left() -> None:
     assert made(cluster, 40 * SECOND) == 500
 
 
-def test_what_a_paused_producer_misses_is_not_made_up_for() -> None:
+def test_a_paused_producer_does_not_catch_up() -> None:
     cluster, board = started()
     inject(board, "rate_change", TARGET)
     inject(board, "gc_pause", TARGET, 5 * SECOND)
@@ -226,7 +226,7 @@ def test_two_hot_keys_overlap_and_each_cools_for_itself() -> None:
     assert gained[homes[1]] == sum(gained) == 500
 
 
-def test_what_was_written_keeps_its_key() -> None:
+def test_a_key_fault_does_not_change_existing_records() -> None:
     cluster, board = started()
     end = cluster.query.leo("orders-0")
     before = keys_between(cluster, 0, 0, end)

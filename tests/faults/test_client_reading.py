@@ -171,7 +171,7 @@ def test_a_pause_ends_with_the_process(snapshot: SnapshotAssertion) -> None:
     assert whole(cluster) == []
 
 
-def test_what_is_paused_during_a_gc_pause_waits_for_its_end() -> None:
+def test_a_partition_pause_during_a_gc_pause_starts_after_it() -> None:
     cluster, board = started()
     inject(board, "gc_pause", FIRST)
     inject(board, "paused_member", FIRST)
@@ -393,7 +393,7 @@ def test_a_node_that_reads_processes_and_writes_does_it_again(commit: str, then:
     assert cluster.query.abandoned("billing") == 0
 
 
-def test_what_cannot_be_is_refused(snapshot: SnapshotAssertion) -> None:
+def test_invalid_poison_record_parameters_are_rejected(snapshot: SnapshotAssertion) -> None:
     _cluster, board = started(group={"commit": "handed_off"})
     for then in ("retry", "crash", "close"):
         with pytest.raises(FaultError) as caught:

@@ -412,7 +412,7 @@ def test_an_old_snapshot_is_as_old_as_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
-def test_what_waits_goes_back_with_its_cluster(kafka: str, mode: str) -> None:
+def test_snapshots_restore_delayed_metadata(kafka: str, mode: str) -> None:
     cluster, board = started(kafka, mode)
     inject(board, "stale_metadata", "brokers + clients", 9 * SECOND, delay=2 * SECOND)
     inject(board, "session_expiry", "leader(orders-1)")

@@ -206,7 +206,7 @@ def test_an_answer_that_is_cut_to_size_carries_the_damage_too() -> None:
     assert sorted(told.cluster.query.isr("b-0")) == [1, 2, 3]
 
 
-def test_what_is_acknowledged_after_the_damage_is_missing_from_the_first() -> None:
+def test_records_after_a_corrupt_batch_are_missing_at_once() -> None:
     told = RecordedCluster(_one_leader("3.9"))
     told.run(5)
     cluster, log = told.cluster, lines(told, 1, "a-0").log
@@ -403,7 +403,7 @@ def test_the_cleaner_skips_a_log_with_a_corrupt_batch_or_ends(
 # --- refusals, overlap, rewinding
 
 
-def test_what_cannot_be_damaged_is_refused(snapshot: SnapshotAssertion) -> None:
+def test_invalid_corruption_targets_are_rejected(snapshot: SnapshotAssertion) -> None:
     told = busy()
     for params, code in (
         ({"partition": "nobody-0"}, "no_partition"),

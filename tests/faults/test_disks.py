@@ -147,5 +147,5 @@ def test_parameters_out_of_range_are_refused(
     assert board.active() == ()
 
 
-def test_what_is_expected_of_them(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
+def test_predicted_impact_of_disk_faults(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
     assert {name: board.impact_sentence(name, 1) for name in ("slow_disk", "full_disk")} == snapshot

@@ -183,7 +183,7 @@ def test_a_client_cut_from_a_leader_notices_and_nobody_else_does(
 
 
 @pytest.mark.parametrize("fault", ["gc_pause", "partition"])
-def test_what_is_shorter_than_a_session_moves_no_leader(
+def test_a_fault_shorter_than_the_session_timeout_moves_no_leader(
     board: FaultInjector, fault: str, snapshot: SnapshotAssertion
 ) -> None:
     found = expected(board, fault, "broker(1)", 2_500 * MS)
@@ -198,7 +198,7 @@ def test_a_short_cut_that_leaves_the_controllers_in_reach_takes_no_broker_down(b
     assert expected(board, "partition", "broker(1)", SECOND, to="controllers").down == (1,)
 
 
-def test_what_would_be_refused_is_not_predicted(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
+def test_refused_faults_have_no_prediction(board: FaultInjector, snapshot: SnapshotAssertion) -> None:
     active = board.cluster.plane.active()
     idle = next(node for node in board.cluster.plane.controllers() if node != active)
     assert (active, idle) == (1001, 1002)
@@ -250,7 +250,7 @@ def test_zookeepers_broker_is_the_controller_and_its_ensemble_the_majority() -> 
     assert expected(board, "crash", "zookeeper(1)").quorum_lost is False
 
 
-def test_what_another_fault_does_already_is_not_told_again(board: FaultInjector) -> None:
+def test_predictions_leave_out_effects_of_active_faults(board: FaultInjector) -> None:
     inject(board, "crash", "broker(3)")
     found = expected(board, "crash", "broker(2)")
     assert found.down == (2,)

@@ -347,7 +347,7 @@ def test_group_descriptions(name: str, golden_file: GoldenFile) -> None:
         ({"group": "g", "topics": ("orders",), "to_offset": -5}, "wrong_value"),
     ],
 )
-def test_what_cannot_be_asked(params: dict[str, Value], code: str, snapshot: SnapshotAssertion) -> None:
+def test_invalid_offset_resets_are_rejected(params: dict[str, Value], code: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(FaultError) as caught:
         Rig().begin("reset_offsets", **params)
     assert caught.value.code == code
@@ -357,7 +357,7 @@ def test_what_cannot_be_asked(params: dict[str, Value], code: str, snapshot: Sna
 # -- conditions -------------------------------------------------------------------------------------------------------
 
 
-def test_what_conditions_are_reported_of_a_group(snapshot: SnapshotAssertion) -> None:
+def test_conditions_report_the_group_state(snapshot: SnapshotAssertion) -> None:
     rig = Rig()
     query = rig.cluster.query
     assert query.group_state("billing") == "Dead"

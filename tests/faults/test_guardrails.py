@@ -151,7 +151,7 @@ def test_a_refusal_takes_random_draws_back() -> None:
     assert board.cluster.stream(TARGET_STREAM).position == before
 
 
-def test_what_cannot_be_done_is_no_guards_business(snapshot: SnapshotAssertion) -> None:
+def test_guards_ignore_faults_that_are_refused_anyway(snapshot: SnapshotAssertion) -> None:
     board = guarded(max_brokers_down=0)
     with pytest.raises(FaultError) as caught:
         inject(board, "crash", "broker(9)")

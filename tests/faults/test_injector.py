@@ -506,7 +506,7 @@ def test_active_faults_say_what_they_are(cluster: Cluster, board: FaultInjector)
         ("crash", 1),
     ],
 )
-def test_what_is_expected_of_a_fault_is_one_line_from_the_state_of_things(
+def test_predicted_impact_is_one_line_from_the_cluster_state(
     cluster: Cluster, board: FaultInjector, fault: str, node: int, snapshot: SnapshotAssertion
 ) -> None:
     inject(board, "crash", "broker(5)")

@@ -100,7 +100,7 @@ def acked_bytes_a_second(cluster: Cluster) -> int:
     return (cluster.query.acked() - before) * 25
 
 
-def test_what_is_acknowledged_is_bound_by_the_rate_of_the_link() -> None:
+def test_link_bandwidth_bounds_acknowledged_bytes() -> None:
     cluster = stream_of({})
     board = board_of(cluster)
     cluster.run(5 * SECOND)
@@ -249,7 +249,7 @@ def test_only_what_stands_can_be_reset(snapshot: SnapshotAssertion) -> None:
         ("connection_reset", {"direction": "out"}, "no_parameter"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_link_fault_parameters_are_rejected(
     fault: str, params: dict[str, Any], code: str, snapshot: SnapshotAssertion
 ) -> None:
     board = board_of(busy_cluster())

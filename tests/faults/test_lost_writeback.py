@@ -179,7 +179,7 @@ def test_keep_says_how_much_of_what_the_disk_had_is_left() -> None:
     assert replica_of(cluster).log.leo == 7
 
 
-def test_what_was_deleted_since_is_there_again() -> None:
+def test_lost_writeback_restores_deleted_records() -> None:
     cluster, board = alone()
     cluster.run(30 * SECOND)
     inject(board, "lost_writeback", "broker(1)")

@@ -411,7 +411,7 @@ def test_a_crash_may_leave_half_a_batch(cluster: Cluster, board: FaultInjector) 
     assert [event.detail for event in told(cluster, FaultInjected)] == ["torn=True"]
 
 
-def test_what_is_not_asked_for_is_not_told(cluster: Cluster, board: FaultInjector) -> None:
+def test_faults_without_detail_record_none(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "crash", "broker(1)")
     assert [event.detail for event in told(cluster, FaultInjected)] == [""]
 
@@ -479,7 +479,7 @@ def test_the_impossible_is_refused(
         ("out_of_memory", 1),
     ],
 )
-def test_what_is_expected_of_each(
+def test_predicted_impact_of_process_faults(
     cluster: Cluster, board: FaultInjector, fault: str, node: int, snapshot: SnapshotAssertion
 ) -> None:
     assert board.impact_sentence(fault, node) == snapshot

@@ -367,7 +367,7 @@ def test_chance_comes_out_the_same_in_any_slices_and_from_a_keyframe() -> None:
         ("halves", "link(1, 2)", {}, "not_for_links"),
     ],
 )
-def test_what_cannot_be_is_refused_and_draws_nothing(
+def test_rejected_faults_consume_no_random_numbers(
     cluster: Cluster,
     board: FaultInjector,
     fault: str,

@@ -106,7 +106,7 @@ def test_healing_lets_continue_what_was_being_written_and_what_waited() -> None:
     assert not cluster.brokers[1].append_queue.active
 
 
-def test_what_the_leader_refuses_waits_for_no_disk() -> None:
+def test_rejected_produce_requests_do_not_wait_for_the_disk() -> None:
     cluster = quiet({"min.insync.replicas": 3})
     inject(board_of(cluster), "slow_disk", "broker(1)", latency=SECOND)
     inject(board_of(cluster), "slow_disk", "broker(2)", latency=SECOND)
@@ -123,9 +123,7 @@ def test_what_the_leader_refuses_waits_for_no_disk() -> None:
 @pytest.mark.parametrize(("direction", "error", "after_ms"), [
     ("ahead", KafkaError.INVALID_TIMESTAMP, 2), ("behind", KafkaError.NONE, 1_002),
 ])  # fmt: skip
-def test_what_the_leader_refuses_by_its_own_clock_waits_for_no_disk(
-    direction: str, error: KafkaError, after_ms: int
-) -> None:
+def test_timestamp_rejections_do_not_wait_for_the_disk(direction: str, error: KafkaError, after_ms: int) -> None:
     cluster = quiet({"log.message.timestamp.before.max.ms": 60_000})
     board = board_of(cluster)
     inject(board, "clock_skew", "broker(1)", direction=direction)
@@ -323,7 +321,7 @@ def test_a_coordinators_write_is_an_append_when_it_is_through() -> None:
     assert keeper.told == [("appended", 1, KafkaError.NONE, 0)]
 
 
-def test_what_nobody_waits_for_holds_up_what_is_written_next() -> None:
+def test_acks_0_writes_delay_the_next_write_on_a_slow_disk() -> None:
     cluster = quiet()
     broker = cluster.brokers[1]
     inject(board_of(cluster), "slow_disk", "broker(1)", throughput=1 << 40, latency=SECOND)

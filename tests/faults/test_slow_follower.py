@@ -187,7 +187,7 @@ def test_asleep_or_not_all_is_the_same(kafka: str, gap_us: int) -> None:
     assert seen(naive=True) == seen(naive=False)
 
 
-def test_what_a_busy_thread_has_in_hand_it_keeps_when_its_leader_dies() -> None:
+def test_a_slow_fetcher_finishes_its_response_after_the_leader_crashed() -> None:
     cluster = cluster_of()
     board = board_of(cluster)
     cluster.run(5 * SECOND)

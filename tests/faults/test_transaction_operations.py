@@ -149,7 +149,7 @@ def test_after_the_leader_s_death_the_next_one_is_asked() -> None:
 # -- what does not hang is left alone ------------------------------------------------------------------------------
 
 
-def test_what_its_coordinator_knows_open_does_not_hang(snapshot: SnapshotAssertion) -> None:
+def test_ongoing_transactions_are_not_hanging(snapshot: SnapshotAssertion) -> None:
     rig = Rig()
     producer = rig.talk.producer("pay")
     assert producer.init(timeout_ms=60_000) is E.NONE
@@ -174,7 +174,7 @@ def test_open_in_another_partition_hangs_all_the_same() -> None:
     assert rig.do("find_hanging", topic="orders", max_transaction_timeout=LONG) == ("", "1 hanging transaction")
 
 
-def test_what_is_younger_than_the_largest_timeout_is_no_suspect() -> None:
+def test_transactions_younger_than_the_maximum_timeout_are_not_suspected() -> None:
     rig = Rig()
     rig.hang()
     rig.run(8)
@@ -318,5 +318,5 @@ def story(kafka: str) -> str:
 
 
 @pytest.mark.parametrize("kafka", ["2.8", "3.5", "3.9"])
-def test_what_is_reported_of_transactions(kafka: str, golden_file: GoldenFile) -> None:
+def test_transaction_tool_output_is_as_recorded(kafka: str, golden_file: GoldenFile) -> None:
     assert story(kafka) == golden_file(GOLDENS / f"transactions@{kafka}.txt")

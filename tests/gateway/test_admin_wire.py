@@ -82,7 +82,7 @@ class TestCreateTopics:
         told = create(wired(kafka), "made", assignments=placed)
         assert (told.error_code, told.num_partitions, told.replication_factor) == (E.NONE, 2, 2)
 
-    def test_what_is_only_looked_at_is_not_made(self, kafka: str) -> None:
+    def test_validate_only_creates_no_topic(self, kafka: str) -> None:
         wire = wired(kafka)
         told = create(wire, "made", validate_only=True)
         assert (told.error_code, told.num_partitions, told.replication_factor) == (E.NONE, 3, 3)
@@ -93,7 +93,7 @@ class TestCreateTopics:
     @pytest.mark.parametrize(
         "name", ["a b", "..", "", "a" * 250, "é"], ids=["blank", "dots", "empty", "long", "accent"]
     )
-    def test_what_is_no_name_is_refused(self, kafka: str, name: str) -> None:
+    def test_invalid_topic_names_are_rejected(self, kafka: str, name: str) -> None:
         wire = wired(kafka)
         told = create(wire, name)
         assert (told.error_code, told.num_partitions, told.replication_factor) == (E.INVALID_TOPIC_EXCEPTION, -1, -1)
@@ -199,7 +199,7 @@ class TestDescribeTopicPartitions:
         assert found == [(name, number) for name in ("made", "orders") for number in range(3)]
         assert pages == 3
 
-    def test_what_is_not_there_is_reported_where_it_is_asked_for(self) -> None:
+    def test_requested_unknown_topics_get_an_error(self) -> None:
         told = self.page(wired("4.1"), "nope", "no pe", "orders")
         assert {each.name: (each.error_code, len(each.partitions)) for each in told.topics} == {
             "nope": (E.UNKNOWN_TOPIC_OR_PARTITION, 0), "no pe": (E.INVALID_TOPIC_EXCEPTION, 0), "orders": (E.NONE, 3),
@@ -296,7 +296,7 @@ def retention(wire: Wire) -> Any:
 
 @pytest.mark.parametrize("kafka", MODES)
 class TestIncrementalAlterConfigs:
-    def test_what_is_only_looked_at_is_not_changed(self, kafka: str) -> None:
+    def test_validate_only_changes_no_config(self, kafka: str) -> None:
         wire = wired(kafka)
         expected = [E.UNKNOWN_TOPIC_OR_PARTITION, E.NONE]
         assert altered(wire, TOPIC, "nope", validate_only=True) == expected
@@ -324,7 +324,7 @@ class TestIncrementalAlterConfigs:
         rules = broker.replicas["orders-0"].log.rules
         assert (rules.delete, rules.compact) == ("delete" in policy, "compact" in policy)
 
-    def test_what_is_no_topic_is_not_taken_for_one(self, kafka: str) -> None:
+    def test_configs_of_other_resources_do_not_change_topics(self, kafka: str) -> None:
         wire = wired(kafka)
         assert altered(wire, GROUP, "billing") == [E.INVALID_REQUEST, E.INVALID_REQUEST]
         assert retention(wire) is None
@@ -368,7 +368,7 @@ class TestMetadata:
         assert error != E.NONE
 
     @pytest.mark.parametrize("creates", [True, False])
-    def test_what_is_no_name_is_reported_so_and_not_made(self, kafka: str, error: E, creates: bool) -> None:
+    def test_invalid_names_are_not_auto_created(self, kafka: str, error: E, creates: bool) -> None:
         wire = wired(kafka)
         found = self.asked(wire, "a b", "..", "made", creates=creates)
         assert found == [E.INVALID_TOPIC_EXCEPTION] * 2 + [error if creates else E.UNKNOWN_TOPIC_OR_PARTITION]

@@ -75,7 +75,7 @@ def test_without_tiered_storage_no_offset_waits_for_its_upload() -> None:
     assert (told.error_code, told.offset) == (E.NONE, -1)
 
 
-def test_what_is_asked_twice_is_refused_and_what_nobody_has_is_unknown(wire: Wire) -> None:
+def test_duplicate_partitions_are_rejected_and_missing_ones_unknown(wire: Wire) -> None:
     leader = wire.session.cluster.cluster_state.records["orders-0"].leader
     asked = [{"partition_index": each, "timestamp": stamp, "current_leader_epoch": -1} for each, stamp in
              ((0, -1), (0, 5), (9, -5))]  # fmt: skip

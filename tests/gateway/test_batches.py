@@ -90,7 +90,7 @@ def test_a_batch_is_placed_without_its_checksum_changing() -> None:
         (lambda data: with_records(data, 0), 87),
     ],
 )
-def test_what_a_broker_refuses(change, code) -> None:  # type: ignore[no-untyped-def]
+def test_invalid_batches_are_rejected(change, code) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(BatchError) as refused:
         validate_batch(change(built()))
     assert refused.value.code == code
@@ -108,7 +108,7 @@ def test_a_client_may_not_write_markers_nor_count_wrongly(snapshot: SnapshotAsse
     assert refused.value.code == 2
 
 
-def test_what_is_made_here_is_read_by_clients() -> None:
+def test_encoded_batches_are_readable_by_kafka_python() -> None:
     (batch,) = MemoryRecords(encode_batch(40, 3, 1_234, [(b"k", b"v"), (None, None)], BatchProducer(9, 1, 5)))
     assert batch.validate_crc()
     assert [(each.offset, each.timestamp, each.key, each.value) for each in batch] == [

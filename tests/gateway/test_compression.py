@@ -31,7 +31,7 @@ BODIES = [b"", b"a" * 200_000, bytes(range(256)) * 300, b"x"]
 @pytest.mark.slow
 @pytest.mark.parametrize("codec", CODECS.values())
 @pytest.mark.parametrize("body", BODIES, ids=["nothing", "one letter", "all bytes", "one byte"])
-def test_what_is_packed_is_unpacked_to_the_same(codec: int, body: bytes) -> None:
+def test_compression_round_trips(codec: int, body: bytes) -> None:
     data = compress(body, codec)
     assert decompress(data, codec) == body
     assert compress(body, codec) == data

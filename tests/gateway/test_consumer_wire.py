@@ -167,7 +167,7 @@ def test_a_regular_expression_subscribes_and_a_wrong_one_is_refused() -> None:
         {"member_epoch": -2},
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(said: dict[str, Any], group: Group) -> None:
+def test_invalid_join_requests_are_rejected(said: dict[str, Any], group: Group) -> None:
     assert errors(group.join("m", **said)) == [E.INVALID_REQUEST]
 
 

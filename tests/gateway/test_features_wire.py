@@ -72,7 +72,7 @@ def kraft() -> Wire:
     ((KRAFT, 1, SAFE), E.INVALID_UPDATE_VERSION),
     (("nope", 1, UP), E.INVALID_UPDATE_VERSION),
 ])  # fmt: skip
-def test_what_is_only_looked_at_gets_kafkas_word(kraft: Wire, asked: tuple[str, int, int], error: E) -> None:
+def test_validate_only_feature_updates_return_kafkas_errors(kraft: Wire, asked: tuple[str, int, int], error: E) -> None:
     """``FeatureControlManager.updateFeature``."""
     told = update(kraft, asked, validate_only=True)
     assert told.error_code == error

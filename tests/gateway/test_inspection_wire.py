@@ -264,7 +264,7 @@ class TestDescribeConfigs:
         assert found["flush.ms"].value == "9223372036854775807"
         assert not any(each.read_only for each in told.configs)
 
-    def test_what_has_its_default_under_another_name_has_no_synonym_of_its_own(self) -> None:
+    def test_a_topic_config_has_its_broker_synonym_alone(self) -> None:
         found = {each.name: each for each in described(wired("4.1"), TOPIC, "orders").configs}
         assert list(found) == sorted(found)
         assert (found["segment.ms"].value, found["segment.ms"].config_source) == ("604800000", DEFAULT)
@@ -296,7 +296,7 @@ class TestDescribeConfigs:
         assert (found["log.retention.ms"].config_source, found["log.retention.ms"].read_only) == (START, False)
         assert (found["num.partitions"].config_source, found["num.partitions"].read_only) == (START, True)
 
-    def test_what_all_brokers_were_given_has_an_empty_name(self) -> None:
+    def test_cluster_wide_broker_configs_have_an_empty_resource_name(self) -> None:
         wire = wired("4.1")
         (elr,) = described(wire, BROKER, "").configs
         assert (elr.name, elr.value, elr.config_source) == ("min.insync.replicas", "1", ALL_BROKERS)
@@ -348,7 +348,7 @@ class TestDescribeConfigs:
         (BROKER, "2", E.INVALID_REQUEST),
         (GROUP, "g", E.INVALID_REQUEST),
     ])  # fmt: skip
-    def test_what_is_not_here_is_refused(self, kind: int, name: str, error: E) -> None:
+    def test_describe_configs_rejects_unknown_resources(self, kind: int, name: str, error: E) -> None:
         told = described(wired("4.1"), kind, name)
         assert (told.error_code, told.configs) == (error, ())
 

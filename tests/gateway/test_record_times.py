@@ -38,7 +38,7 @@ class TestRecordAt:
     ) -> None:
         assert record_at(built(codec), timestamp) == found
 
-    def test_what_is_gone_from_the_log_is_passed_over(self, codec: int) -> None:
+    def test_timestamps_skip_records_deleted_from_the_log(self, codec: int) -> None:
         assert record_at(built(codec), 1_001, 2) == (2, 1_005)
 
     def test_with_the_brokers_time_all_have_the_same(self, codec: int) -> None:
@@ -50,7 +50,7 @@ class TestRecordAt:
         with pytest.raises(UnreadableError):
             record_at(data[:70], 1_011)
 
-    def test_what_grows_too_large_is_not_unpacked(self, codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_batches_that_decompress_too_large_are_rejected(self, codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(record_batches, "MOST", 1_000)
         if not codec:
             assert record_at(built(codec), 1_011) == (3, 1_030)
@@ -98,7 +98,7 @@ LARGE = b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
         hand_made(b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + b"\0\0", codec=2),
     ],
 )
-def test_what_is_made_to_hold_up_a_broker_is_unreadable(data: bytes) -> None:
+def test_decompression_bombs_are_rejected(data: bytes) -> None:
     with pytest.raises(UnreadableError):
         record_at(data, 1_011)
 

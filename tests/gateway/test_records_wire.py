@@ -79,11 +79,11 @@ class TestWhere:
         assert ask(wire, 2, ELSEWHERE, 0) == E.NOT_LEADER_OR_FOLLOWER
 
     @pytest.mark.parametrize(("topic", "number"), [("orders", -1), ("orders", 9), ("orders-", 1), ("nope", 0)])
-    def test_what_nobody_has_is_unknown(self, wire: Wire, ask: Any, topic: str, number: int) -> None:
+    def test_list_offsets_of_missing_partitions_is_unknown(self, wire: Wire, ask: Any, topic: str, number: int) -> None:
         assert ask(wire, 1, topic, number) == E.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_what_is_no_batch_is_refused_and_what_comes_after_it_is_not(wire: Wire) -> None:
+def test_an_invalid_batch_is_rejected_and_the_next_accepted(wire: Wire) -> None:
     for records in (b"", b"x" * 70, BATCH[:16] + b"\1" + BATCH[17:], BATCH + BATCH):
         told = produce(wire, 1, ELSEWHERE, 0, records)
         assert (told.error_code, told.base_offset, told.log_start_offset) == (E.INVALID_RECORD, -1, -1)

@@ -127,7 +127,7 @@ def test_a_write_adds_its_partition_and_the_end_brings_the_next_epoch(tmp_path: 
     assert replay(read_session(recorder.path)).digest == result.digest
 
 
-def test_what_another_process_finds_open_is_aborted_and_never_acknowledged() -> None:
+def test_a_transaction_found_open_by_another_process_is_aborted() -> None:
     shop = Shop()
     shop.send(b"a", 0)
     shop.pid, shop.epoch = shop.begin()
@@ -139,7 +139,7 @@ def test_what_another_process_finds_open_is_aborted_and_never_acknowledged() -> 
     assert [each for each in result.anomalies if not each.legal] == []
 
 
-def test_what_was_about_to_be_committed_then_is_unknown() -> None:
+def test_a_transaction_being_committed_has_an_unknown_outcome() -> None:
     shop = Shop()
     shop.send(b"a", 0)
     shop.wire.ask(shop.at, api_versions.END_TXN, 5, transactional_id="none", producer_id=shop.pid,

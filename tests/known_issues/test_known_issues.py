@@ -104,7 +104,7 @@ def test_an_entry_says_everything(issue: KnownIssue) -> None:
     assert any(issue.rule in area.flags for area in AREAS)
 
 
-def test_what_is_not_modelled_has_a_reason_and_known_releases() -> None:
+def test_unmodelled_issues_have_a_reason_and_known_releases() -> None:
     numbers = [each.number for each in UNMODELLED]
     assert len({*numbers, *NAMES}) == len(numbers) + len(NAMES)
     for each in UNMODELLED:

@@ -73,7 +73,7 @@ BREAKAGES: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str, set[str]]]
 
 
 @pytest.mark.parametrize("name", BREAKAGES)
-def test_what_is_broken_is_seen_and_not_excused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_injected_breakages_are_detected_as_illegal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     breakage, steps, found = BREAKAGES[name]
     sound = run(steps, "== 0")
     assert (sound.verdict, illegal(sound)) == ("pass", set())

@@ -218,7 +218,7 @@ def test_of_a_run_that_has_ended_it_settles_as_that_did(tmp_path):
     assert files_of(path) == before
 
 
-def test_what_the_operator_did_and_cannot_be_done_there_is_counted(tmp_path, snapshot):
+def test_operator_actions_refused_in_a_branch_are_counted(tmp_path, snapshot):
     branches = Branches(Session.start(loads(TAIL, "tail.yaml"), open_ended=True))
     branches.current.session.advance(3 * SECOND)
     branches.current.session.act(Action("admin", "elect_leaders", "", {"partition": "orders-0"}))

@@ -43,7 +43,7 @@ def test_a_condition_looked_at_after_every_event_goes_through_no_statistics(monk
 
 
 @pytest.mark.parametrize("name", ["kip-101-loss", "unclean-election-arithmetic", "last-replica-standing"])
-def test_what_is_kept_is_what_would_be_counted(name: str) -> None:
+def test_incremental_findings_equal_a_full_count(name: str) -> None:
     session = bundled_session(name)
     cluster = session.cluster
     counts = {0: 0}

@@ -55,12 +55,12 @@ def test_nothing_is_lost_by_a_deletion(kafka: str, mode: str, why: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["zookeeper", "kraft"])
-def test_what_was_lost_before_the_deletion_stays_lost(mode: str) -> None:
+def test_records_lost_before_the_deletion_stay_lost(mode: str) -> None:
     result = played("3.9", mode, LOST_BEFORE)
     assert result.ledger.acked_lost > 20
     assert {each.cause for each in result.findings} == {"power-loss-unflushed"}
 
 
-def test_what_is_deleted_is_reported_as_deleted() -> None:
+def test_deleted_records_are_reported_as_deleted() -> None:
     (book,) = played("3.9", "zookeeper", DELETED).to_json()["ledger_by_partition"]
     assert [book[term] for term in ("acked", "deleted", "acked_lost", "missing")] == [39, 39, 0, 0]

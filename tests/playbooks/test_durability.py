@@ -294,7 +294,7 @@ def test_syncs_of_a_stretch_of_time(tmp_path: Path, fsync: Fsync, syncs: int) ->
     assert disk.done.count("sync") == syncs + 2
 
 
-def test_what_was_written_is_forced_even_if_nothing_more_comes(tmp_path: Path) -> None:
+def test_written_events_are_synced_without_further_events(tmp_path: Path) -> None:
     recorder, disk, clock = begun(tmp_path, Fsync.INTERVAL)
     recorder.write(rare(1))
     assert "sync" not in disk.done
@@ -304,7 +304,7 @@ def test_what_was_written_is_forced_even_if_nothing_more_comes(tmp_path: Path) -
     assert disk.done.count("sync") == 1
 
 
-def test_what_waits_is_written_even_if_nothing_more_comes(tmp_path: Path) -> None:
+def test_buffered_events_are_written_without_further_events(tmp_path: Path) -> None:
     recorder, _disk, clock = begun(tmp_path, Fsync.INTERVAL)
     recorder.write([HwAdvanced(1, "orders-0", 1, 0, 1)])
     clock.now += 1

@@ -25,7 +25,7 @@ def revoked(incident: Incident) -> list[Any]:
     ],
 )
 @pytest.mark.parametrize("seed", [101])
-def test_what_a_bounce_costs_goes_by_the_kind_of_member(name: str, rebalances: int, gone: int, seed: int) -> None:
+def test_the_cost_of_a_bounce_depends_on_the_membership(name: str, rebalances: int, gone: int, seed: int) -> None:
     incident = Thin(name, seed)
     incident.finish()
     assert incident.query.generation("billing") == rebalances
@@ -61,7 +61,7 @@ def test_of_two_with_one_instance_id_one_is_fenced(seed: int) -> None:
 
 @pytest.mark.parametrize("kafka", spread_sample(["3.9", "1.1"], 1))
 @pytest.mark.parametrize(("policy", "gap"), [("latest", 630), ("earliest", 423)])
-def test_what_is_missing_after_retention_goes_by_the_reset_policy(policy: str, gap: int, kafka: str) -> None:
+def test_the_reset_policy_decides_what_is_skipped_after_retention(policy: str, gap: int, kafka: str) -> None:
     mode = "kraft" if kafka == "3.9" else "zookeeper"
     incident = Thin(f"retention-overtakes-{policy}", 101, **{"cluster.kafka": kafka, "cluster.mode": mode})
     incident.finish()

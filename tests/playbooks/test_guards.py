@@ -86,7 +86,7 @@ def test_without_guards_nothing_is_reported() -> None:
     assert (result.guards, result.to_json()["guards"]) == ((), [])
 
 
-def test_what_crosses_a_limit_is_healed_at_once() -> None:
+def test_a_fault_that_crosses_a_limit_is_healed_at_once() -> None:
     result, events = run(playbook("max_brokers_down: 1\non_breach: heal", TWO_CRASHES))
     (acted,) = result.guards
     assert (acted.detail, acted.at_us, acted.fault) == ("healed", 4 * SECOND, "crash, crash")

@@ -114,7 +114,7 @@ def test_an_eligible_leader_replica_keeps_what_the_last_in_sync_one_lost(seed: i
 
 
 @seeds
-def test_who_led_last_leads_once_all_that_were_eligible_have_stopped_uncleanly(seed: int) -> None:
+def test_the_last_known_leader_is_elected_after_unclean_shutdowns(seed: int) -> None:
     incident = Thin("last-known-leader", seed)
     result = incident.finish()
     (lost,) = incident.of("truncated", partition="orders-0", rule="power loss")
@@ -253,7 +253,7 @@ def test_with_zookeeper_a_controller_is_succeeded_when_its_session_ends(seed: in
 
 
 @seeds
-def test_what_a_zone_takes_with_it_is_a_matter_of_placement(seed: int) -> None:
+def test_losses_of_a_zone_failure_depend_on_placement(seed: int) -> None:
     incident = Thin("zone-loss", seed).until(69)
     cluster = incident.session.cluster
     racks = {broker.id: broker.rack for broker in cluster.spec.brokers}

@@ -98,7 +98,7 @@ def test_places_behind_an_include_are_those_of_the_file(shop: Path) -> None:
         ("common.yaml", "vars: {note: }", "vars: {note: }\nvars: {}", "common.yaml:4:1 vars"),
     ],
 )
-def test_what_is_wrong_with_an_include(
+def test_invalid_includes_are_reported(
     shop: Path, file: str, old: str, new: str, place: str, snapshot: SnapshotAssertion
 ) -> None:
     assert old in FILES[file]
@@ -180,13 +180,13 @@ steps:
 
 
 @pytest.mark.parametrize("setting", ["producers.checkout.rate", "topics.orders.partitions", "topics.ordrs.partitions"])
-def test_what_a_fragment_has_is_not_set(shop: Path, setting: str, snapshot: SnapshotAssertion) -> None:
+def test_settings_cannot_change_a_fragments_own_values(shop: Path, setting: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(SettingError) as caught:
         changed(load("main.yaml"), {setting: "3"})
     assert str(caught.value) == snapshot
 
 
-def test_what_the_file_gives_a_fragment_is_set(shop: Path) -> None:
+def test_settings_change_the_variables_of_a_fragment(shop: Path) -> None:
     playbook = changed(
         load("main.yaml"), {"steps.2.with.where": "c", "rate": "40/s", "outage": "3s", "cluster.kafka": "3.9"}
     )

@@ -89,7 +89,7 @@ def test_a_playbook_is_written_out_in_one_file(shop: Path) -> None:
     assert written_out(WRITTEN_OUT, "x.yaml", {}) == WRITTEN_OUT
 
 
-def test_what_variables_decide_is_decided_when_they_are_put_in() -> None:
+def test_checks_that_need_variables_run_after_substitution() -> None:
     text = WRITTEN_OUT.split("steps:", maxsplit=1)[0] + (
         "vars: {pause: 2s, other: '${pause}'}\nsteps:\n"
         "  - {at: 1s, heal: all, note: '${other}', given: {pause: [1s, 2s]}}\n"

@@ -53,7 +53,7 @@ def test_a_batch_just_above_the_poll_interval_is_processed_for_ever(seed: int) -
     ("version", "kafka"),
     spread_sample([("0.11", "zookeeper"), ("2.4", "zookeeper"), ("3.9", "kraft"), ("4.1", "kraft")], 2),
 )
-def test_what_is_written_before_a_group_notices_new_partitions_is_never_delivered(version: str, kafka: str) -> None:
+def test_records_before_new_partitions_are_discovered_are_skipped(version: str, kafka: str) -> None:
     incident = Thin("partitions-added-latest", 103, **{"cluster.kafka": version, "cluster.mode": kafka})
     incident.finish()
     for partition in ("orders-2", "orders-3"):

@@ -41,7 +41,7 @@ ANSWERED_TOO_LATE = """
         (ANSWERED_TOO_LATE, {POWER_LOSS_UNFLUSHED}),
     ],
 )
-def test_what_is_lost_late_has_a_cause(steps: str, causes: set[str]) -> None:
+def test_late_losses_have_a_cause(steps: str, causes: set[str]) -> None:
     session = start_session(loads(CLUSTER.lstrip() + steps.lstrip("\n"), "late.yaml"))
     result = session.finish()
     cluster = session.cluster

@@ -76,7 +76,7 @@ def test_a_quorum_has_none(source: str, gap: set[str]) -> None:
     assert finished(source.replace('"2.6"', '"3.9"')).violations == ()
 
 
-def test_who_was_never_a_replica_is_a_surprise_in_any_isr() -> None:
+def test_a_broker_that_was_never_a_replica_violates_the_isr_invariant() -> None:
     cluster = Session.start(loads(CHANGED_ITS_MIND.lstrip(), "leaving.yaml")).cluster
     assert isinstance(cluster, Cluster)
     cluster.emit(IsrChanged(0, "orders-0", 2, 0, 1, (2, 9), (2,), "leader"))

@@ -76,7 +76,7 @@ def playbook(request: pytest.FixtureRequest) -> Playbook:
     return playbook_of(request.param)
 
 
-def test_what_is_bundled() -> None:
+def test_the_library_has_the_expected_playbooks() -> None:
     assert len(bundled.names()) >= 75
     assert {"sandbox", *TRACES, *(f"{pair}-{kafka}" for pair in PAIRS for kafka in ("0.10.2", "3.9"))} < set(
         bundled.names()
@@ -110,7 +110,7 @@ def test_each_passes_its_table_adds_up_and_its_findings_hold_together(name: str,
     adds_up(Path(result.session))
 
 
-def test_what_is_not_run_here_is_run_where_its_numbers_or_findings_are() -> None:
+def test_playbooks_not_run_here_are_run_by_another_test() -> None:
     tests = Path(__file__).parent
     texts = {path.name: path.read_text(encoding="utf-8") for path in tests.rglob("test_*.py") if path != Path(__file__)}
     told = "".join(text for text in texts.values() if re.search(r"\b(Incident|Thin|thinned)\b", text))
@@ -196,7 +196,7 @@ def test_scenario_2_leaves_logs_that_differ_only_before_kip_101(kafka: str, diff
 
 
 @pytest.mark.parametrize("seed", range(sample_count(1, 5)))
-def test_what_acks_decides_does_not_hang_on_the_seed(seed: int) -> None:
+def test_outcomes_decided_by_acks_hold_for_every_seed(seed: int) -> None:
     one, everyone, crash = (run(name, seed) for name in ("gc-pause-acks-1", "gc-pause-acks-all", "leader-crash"))
     assert one.ledger.acked_lost > 0
     assert one.ledger.committed_lost == everyone.ledger.acked_lost == crash.ledger.acked_lost == 0

@@ -171,7 +171,7 @@ def broken_fragments(draw: st.DrawFn) -> tuple[str, dict[str, str]]:
     return (cut(draw, text) if draw(st.booleans()) else text), texts
 
 
-def test_what_is_mutated_is_sound_at_first() -> None:
+def test_the_mutated_playbook_is_valid() -> None:
     text = VARIED.replace(" ${many}", "")
     assert len(loads(text, "v.yaml", KEPT).steps) == 9
 

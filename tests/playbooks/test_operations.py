@@ -41,7 +41,7 @@ def test_an_answer_that_never_comes_leaves_the_session_inconclusive(refused: str
     assert (checked.detail, result.reason) == snapshot
 
 
-def test_what_is_accepted_and_not_over_counts_as_accepted(snapshot: SnapshotAssertion) -> None:
+def test_an_accepted_operation_in_progress_is_accepted(snapshot: SnapshotAssertion) -> None:
     result = Session.start(timed(MOVE), until_us=S + 500_000).finish()
     (checked,) = result.expectations
     assert checked.ok

@@ -21,7 +21,7 @@ def text(keys: str, kafka: str = "3.9", topics: str = "topics: [orders]") -> str
     return TEXT.format(kafka=kafka, keys=f"{topics}, {keys}")
 
 
-def test_what_a_group_writes() -> None:
+def test_output_topic_and_config_of_a_group() -> None:
     (group,) = loads(text("to: bills, commit: transaction, to_config: {transaction.timeout.ms: 5000}"), "x").spec.groups
     assert (group.output_topic, group.commit, group.output_config) == (
         "bills",
@@ -52,7 +52,9 @@ def test_what_a_group_writes() -> None:
     ],
     ids=str,
 )
-def test_what_is_refused(keys_given: str, around: dict[str, str], key: str, snapshot: SnapshotAssertion) -> None:
+def test_invalid_outputs_are_rejected(
+    keys_given: str, around: dict[str, str], key: str, snapshot: SnapshotAssertion
+) -> None:
     problems = mistakes_of(lambda: loads(text(keys_given, **around), "x"))
     assert keys(problems) == [f"clients.groups[1].{key}"]
     assert messages(problems) == snapshot

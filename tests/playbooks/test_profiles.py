@@ -115,7 +115,7 @@ def test_where_a_story_comes_from_is_one_text_or_several() -> None:
         ("profiles: [[2.1]]", "profiles[1]"),
     ],
 )
-def test_what_is_wrong_with_them_is_reported(given: str, key: str, snapshot: SnapshotAssertion) -> None:
+def test_invalid_profile_ranges_are_reported(given: str, key: str, snapshot: SnapshotAssertion) -> None:
     problems = mistakes_of(lambda: read(given))
     assert keys(problems) == [key]
     assert messages(problems) == snapshot

@@ -80,7 +80,7 @@ def test_another_record_at_the_same_offset_is_what_leader_epochs_are_about() -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("settle", "led"), [("1s", False), ("40s", True)])
-def test_what_nobody_can_be_asked_for_is_not_said_to_be_lost(
+def test_records_of_a_partition_without_a_leader_are_not_lost(
     settle: str, led: bool, snapshot: SnapshotAssertion
 ) -> None:
     result = finished(NOBODY_LEADS.replace("settle: 1s", f"settle: {settle}"))

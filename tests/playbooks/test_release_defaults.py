@@ -183,7 +183,7 @@ steps:
 """
 
 
-def test_what_a_release_lacks_is_refused_at_its_place(snapshot: SnapshotAssertion) -> None:
+def test_configs_missing_in_a_release_are_rejected_at_their_key(snapshot: SnapshotAssertion) -> None:
     problems = mistakes_of(lambda: loads(LACKING, "lacking.yaml"))
     assert keys(problems) == [
         "cluster.config.broker.session.timeout.ms",

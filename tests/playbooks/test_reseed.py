@@ -100,7 +100,7 @@ def test_a_recording_replays_and_its_export_keeps_the_step(tmp_path_factory: pyt
 
 
 @pytest.mark.parametrize("value", ["-1", "now", "1.5", "[1]", "{}", "", "99999999999999999999999"])
-def test_what_is_no_seed_is_refused(value: str) -> None:
+def test_invalid_seeds_are_rejected(value: str) -> None:
     assert keys(mistakes_of(lambda: timed(f"- {{at: 1s, reseed: {value}}}"))) == ["steps[1].reseed"]
 
 

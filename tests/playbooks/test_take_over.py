@@ -38,7 +38,7 @@ def taken(tmp_path_factory):
     return session, session.viewed_session.finish(), told
 
 
-def test_what_is_left_of_the_steps_is_not_taken(taken, snapshot):
+def test_remaining_steps_are_cancelled_by_a_takeover(taken, snapshot):
     session, result, told = taken
     assert session.viewed_session.steps_taken == 1
     assert session.viewed_session.next_step is None

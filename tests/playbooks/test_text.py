@@ -19,7 +19,7 @@ from playbooks.text import json_text, printable, printable_json
         ("\u2028\U000e0001", "\\u2028\\U000e0001"),
     ],
 )
-def test_what_has_no_picture_is_spelled_out(text: str, shown: str) -> None:
+def test_unprintable_characters_are_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 

@@ -83,7 +83,7 @@ def test_a_late_commit_ends_the_next_transaction_unless_each_has_an_epoch(kafka:
 @pytest.mark.parametrize(
     ("kafka", "seed"), spread_sample([("2.4", 101), ("2.4", 102), ("3.9", 101), ("3.9", 102), ("4.1", 101)], 3)
 )
-def test_what_is_written_in_transactions_is_there_once_and_else_twice(kafka: str, seed: int) -> None:
+def test_copies_are_exactly_once_with_transactions_and_duplicated_without(kafka: str, seed: int) -> None:
     found = incident("exactly-once", kafka, seed)
     result = found.finish()
     query, orders = found.query, 640

@@ -70,7 +70,7 @@ def test_when_they_end(more: str, plan: TransactionPlan | None) -> None:
     ],
     ids=str,
 )
-def test_what_is_refused(given: dict[str, str], key: str, snapshot: SnapshotAssertion) -> None:
+def test_invalid_transaction_plans_are_rejected(given: dict[str, str], key: str, snapshot: SnapshotAssertion) -> None:
     problems = mistakes_of(lambda: loads(text(**given), "x"))
     lacks = ["clients.groups[1].config.isolation.level"] if "kafka" in given else []
     assert keys(problems) == [key, *lacks]

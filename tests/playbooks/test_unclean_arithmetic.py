@@ -61,7 +61,7 @@ def test_three_of_the_eight_were_guaranteed_by_acks_all(kafka: str) -> None:
 
 @pytest.mark.parametrize("kafka", ["0.10.2", "2.0", "3.6", "4.1"])
 @pytest.mark.parametrize("acks", ["0", "1"])
-def test_whoever_waits_for_less_loses_all_eight(kafka: str, acks: str) -> None:
+def test_acks_below_all_lose_all_eight(kafka: str, acks: str) -> None:
     weaker = bundled().replace("names: [c, d, e], acks: all", f"names: [c, d, e], acks: {acks}")
     result = run(weaker, kafka)
     assert lost(result) == ({0: 3, 1: 5} if acks == "0" else {1: 8})
@@ -69,7 +69,7 @@ def test_whoever_waits_for_less_loses_all_eight(kafka: str, acks: str) -> None:
 
 
 @pytest.mark.parametrize("kafka", ["0.10.2", "2.0", "3.6", "4.1"])
-def test_whoever_waits_for_all_loses_three(kafka: str) -> None:
+def test_acks_all_loses_three(kafka: str) -> None:
     """With acks=all alone the five that one broker took would have been refused."""
     strict = bundled().replace("names: [f, g, h, i, j], acks: 1}", "names: [f, g, h, i, j], acks: all}")
     strict = strict.replace(

@@ -84,7 +84,7 @@ def root_of(text: str) -> Mapping:
         ("steps.1.for", ("steps.1.for",)),
     ],
 )
-def test_what_an_axis_stands_for(name: str, paths: tuple[str, ...]) -> None:
+def test_axis_names_expand_to_paths(name: str, paths: tuple[str, ...]) -> None:
     assert paths_of(name, root_of(HEAD)) == paths
 
 

@@ -176,7 +176,7 @@ def test_a_process_that_was_killed_while_paused_is_not_resumed(stage: Stage) -> 
     assert stage.cluster.process("broker(1)").done == ["pause", "kill"]
 
 
-def test_what_is_down_cannot_be_stopped_and_what_is_up_cannot_be_started(stage: Stage) -> None:
+def test_stopped_brokers_cannot_be_stopped_nor_running_ones_started(stage: Stage) -> None:
     stage.inject("{inject: crash, target: broker(1)}")
     for text, code in (
         ("{inject: crash, target: broker(1)}", "down_already"),

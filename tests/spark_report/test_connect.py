@@ -222,7 +222,7 @@ class TestRefused:
         "url",
         ["sc:", "sc://", "sc://h:0", "sc://h:70000", "sc://h/x", "sc://h;token=secret", "sc://h:1x/;token=secret"],
     )
-    def test_what_is_no_address(self, url: str, snapshot: SnapshotAssertion) -> None:
+    def test_invalid_master_urls_are_rejected(self, url: str, snapshot: SnapshotAssertion) -> None:
         with pytest.raises(ReportError) as told:
             master.check_master(url)
         assert told.value.code == "malformed_master"
@@ -242,7 +242,7 @@ def test_the_environment_names_a_server_where_no_option_does() -> None:
     assert master.choose_master(None, {}) == (None, "--master")
 
 
-def test_what_is_looked_for_is_what_the_extra_brings() -> None:
+def test_the_checked_modules_are_those_of_the_connect_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["optional-dependencies"]["connect"] == [f"pyspark[connect]=={pyspark.__version__}"]
     extra = [each for each in metadata.requires("pyspark") or () if each.endswith('extra == "connect"')]

@@ -70,7 +70,7 @@ class TestWords:
         assert bool(errors.known_failure(later, log)) is blamed
         assert errors.known_failure(later, log) == snapshot
 
-    def test_what_is_not_known_is_not_guessed(self) -> None:
+    def test_unknown_failures_get_no_explanation(self) -> None:
         assert errors.known_failure(Exception("AnalysisException: no column x")) == ""
         assert not errors.jvm_gone(Exception("AnalysisException: no column x"))
 
@@ -192,7 +192,7 @@ class TestOut:
 
 
 class TestLeftovers:
-    def test_what_a_killed_process_left_is_cleared_away_and_what_another_holds_is_not(self, tmp_path: Path) -> None:
+    def test_leftovers_of_killed_processes_are_removed_but_not_directories_in_use(self, tmp_path: Path) -> None:
         program = (
             "import sys, time, pathlib\nfrom spark_report.spark.session import working_directory as w\n"
             "with w(pathlib.Path(sys.argv[1]), '.out.floodmark-') as d:\n print(d, flush=True)\n time.sleep(60)"

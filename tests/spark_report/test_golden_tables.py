@@ -40,7 +40,7 @@ def test_the_tables_are_what_they_are_known_to_be(computed_together: Computed, r
 
 
 @pytest.mark.parametrize("playbook", golden.PLAYBOOKS)
-def test_what_is_known_has_rows_where_the_playbook_is_telling(playbook: str) -> None:
+def test_golden_tables_have_rows_where_a_playbook_should_fill_them(playbook: str) -> None:
     known = golden.read(playbook)
     assert all(known[name]["rows"] for name in TELLING[playbook])
 

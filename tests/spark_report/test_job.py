@@ -114,7 +114,7 @@ class TestReport:
         assert torn["events"] == len(leader_crash()) - 1
         assert [torn["headline"], torn["problems"][0]] == snapshot
 
-    def test_what_cannot_be_read_is_named_everywhere(
+    def test_skipped_sessions_are_named_in_every_output(
         self, reported: tuple[Path, str, list[str]], snapshot: SnapshotAssertion
     ) -> None:
         out, terminal, stages = reported

@@ -162,7 +162,7 @@ def _full(_recorder):
     raise OSError("disk full")
 
 
-def test_what_saves_in_short(snapshot):
+def test_remedies_are_summarised(snapshot):
     assert finding_page.in_short(None) == ""
     assert [finding_page.in_short(each) for each in (FOUND, {"remedies": FOUND["remedies"][1:]})] == snapshot
     assert [(each.name, each.line) for each in finding_page.choices(FOUND)] == [("acks=all", 1), ("kafka 4.1", 2)]

@@ -78,7 +78,7 @@ async def test_there_is_none_yet_and_it_says_so(snapshot):
         assert driver.toasts() == snapshot
 
 
-async def test_what_is_only_missing_is_reported_as_such():
+async def test_missing_records_are_reported_as_missing():
     async with opened(tail(), 15 * SECOND) as driver:
         finding = driver.app.screen.case.finding
         assert (finding.kind, finding.count, finding.partitions) == ("missing", 26, ("orders-0",))
@@ -239,7 +239,7 @@ async def test_a_recording_is_looked_at_in_the_same_way(tmp_path, snapshot):
 # -- what would have saved it ----------------------------------------------------------------------------------------
 
 
-async def test_what_is_not_recorded_cannot_be_run_again(snapshot):
+async def test_unrecorded_sessions_cannot_be_explained(snapshot):
     async with opened(tail()) as driver:
         assert saved(driver) == snapshot
         await driver.press("s")
@@ -257,7 +257,7 @@ FOUND = {
 }  # fmt: skip
 
 
-async def test_what_would_have_saved_it_stands_with_its_price(tmp_path, monkeypatch, snapshot):
+async def test_remedies_are_listed_with_their_cost(tmp_path, monkeypatch, snapshot):
     asked, go = [], asyncio.Event()
 
     async def answer(number, path, at_us, recorder, tell):

@@ -81,7 +81,7 @@ def test_a_branch_reports_what_happened_before_it_left_and_each_has_its_own_feed
     assert simulation.feed.lines(100) == lines
 
 
-def test_what_is_refused_in_the_past_is_reported_and_the_past_is_looked_at_still(snapshot):
+def test_a_refused_action_in_the_past_keeps_the_view(snapshot):
     simulation = lived()
     simulation.to_time(SECOND // 2)
     simulation.act(Action("inject", "crash", "broker(9)"))
@@ -92,7 +92,7 @@ def test_what_is_refused_in_the_past_is_reported_and_the_past_is_looked_at_still
     assert simulation.session.in_past
 
 
-def test_what_is_compared_with_goes_to_the_same_instants_and_no_further_than_it_came():
+def test_the_compared_branch_follows_up_to_its_own_end():
     simulation = lived()
     main = simulation.branches.current
     simulation.to_time(SECOND // 2)
@@ -126,7 +126,7 @@ def test_what_is_compared_with_goes_to_the_same_instants_and_no_further_than_it_
     assert simulation.branches.current is main is not here
 
 
-def test_what_is_compared_with_catches_up_by_slices_and_nothing_moves_meanwhile():
+def test_the_compared_branch_catches_up_in_slices_while_time_pauses():
     simulation = lived(SlowClock(SLICE_S / 4))
     main = simulation.branches.current
     simulation.fork()
@@ -275,7 +275,7 @@ async def test_acting_in_the_past_undoing_and_comparing(golden, snapshot):
         assert isinstance(driver.app.screen, MainScreen)
 
 
-async def test_what_has_not_come_so_far_says_so_and_the_keys_of_time_move_both(snapshot):
+async def test_a_shorter_compared_branch_says_so_and_time_keys_move_both(snapshot):
     async with driving((120, 40), session=small()) as driver:
         await crashed(driver)
         await driver.press("{", "w", "b", "c")

@@ -180,7 +180,7 @@ def test_steps_in_the_past_are_one_event_each_and_end_in_the_present():
     assert simulation.session.cluster.executed == present + 1
 
 
-def test_what_is_done_in_the_past_begins_a_branch_and_the_present_is_as_it_was():
+def test_actions_in_the_past_begin_a_branch():
     simulation = lived()
     main = simulation.branches.current
     before = main.live.cluster.digest()
@@ -231,7 +231,7 @@ def test_a_jump_repeats_no_more_than_the_widest_gap_and_takes_no_keyframe():
     assert timeline.kept == kept
 
 
-def test_what_is_played_of_the_past_goes_by_slices():
+def test_the_past_is_played_in_slices():
     class SlowClock(StepClock):
         def now(self):
             self._now += SLICE_S / 4

@@ -104,7 +104,7 @@ async def test_a_frame_of_a_large_cluster_sends_a_part_of_that(monkeypatch):
         assert 0 < sum(sent) / 10 <= WHOLE_BYTES / 2
 
 
-async def test_what_a_mode_covers_is_not_built(monkeypatch):
+async def test_covered_panes_are_not_built(monkeypatch):
     """The status bar is asked for once a frame, by the mode; the panes underneath stand still and know it."""
     asked = []
     async with driving(LARGE) as driver:
@@ -121,7 +121,7 @@ async def test_what_a_mode_covers_is_not_built(monkeypatch):
                 assert counted(main) == before, mode.name
 
 
-async def test_what_was_covered_is_up_to_date_when_it_is_seen_again():
+async def test_uncovered_panes_are_up_to_date():
     async with in_mode("4") as driver:
         await driver.seconds(2)
         await driver.press("space", "1")

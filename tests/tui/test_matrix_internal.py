@@ -30,7 +30,7 @@ def test_they_are_set_apart_until_asked_for() -> None:
     assert (len(seen.view.partitions), seen.view.internal) == (51, ())
 
 
-def test_what_befalls_them_is_counted_while_they_are_out_of_sight() -> None:
+def test_hidden_internal_partitions_are_counted() -> None:
     seen = session_controller()
     seen.session.cluster.crash(2)
     seen.session.advance(20_000_000)

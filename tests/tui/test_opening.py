@@ -120,7 +120,7 @@ def files_of(path):
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_what_is_done_in_it_is_done_in_a_branch_that_continues_live(recorded, tmp_path, size, snapshot):
+async def test_actions_in_an_opened_session_begin_a_live_branch(recorded, tmp_path, size, snapshot):
     before = files_of(recorded)
     async with opened(recorded, size, beside=Recorder(tmp_path, live=True, root="it")) as driver:
         await driver.seconds(1)
@@ -311,7 +311,7 @@ async def test_an_export_that_fails_says_why(tmp_path):
         assert list(tmp_path.glob("*.yaml")) == []
 
 
-async def test_what_was_done_on_the_screen_comes_to_the_same_digest(tmp_path):
+async def test_sessions_driven_by_keys_replay_to_the_same_digest(tmp_path):
     session = begin(tmp_path, seed=4)
     async with driving(session=session) as driver:
         await driver.seconds(2)

@@ -76,7 +76,7 @@ def test_each_session_is_sealed_and_told_before_the_next_is_opened(apps, quiet, 
     assert [app.sessions for app in made] == [out] * 3
 
 
-def test_what_breaks_ends_the_program_whatever_was_wished_for(apps, quiet, tmp_path, capsys):
+def test_an_internal_error_ends_the_program(apps, quiet, tmp_path, capsys):
     made, wishes = apps
     wishes.append(Destination(PLAYBOOK, str(tmp_path / "none.yaml")))
     assert (

@@ -46,7 +46,7 @@ async def test_the_page_of_settings(golden, monkeypatch):
             assert trimmed(driver.text()) == golden(f"settings-{size}")
 
 
-async def test_what_is_chosen_is_in_force_at_once_and_written_when_asked_for(tmp_path, snapshot):
+async def test_a_chosen_setting_is_effective_at_once_and_saved_on_request(tmp_path, snapshot):
     path = tmp_path / "config.toml"
     mine = "# mine\n[keys]\nhelm = 1\n"
     path.write_text(mine)

@@ -73,7 +73,7 @@ def test_a_session_reads_what_its_first_picture_needs_and_no_more():
     assert len(read) <= 845
 
 
-def test_what_is_named_as_read_later_is_there():
+def test_lazily_imported_modules_exist():
     """A module of another name would never be read, and never be missed."""
     assert [name for name in LATER if find_spec(name) is None] == []
 
@@ -91,7 +91,7 @@ def test_a_cluster_reads_the_control_plane_that_it_has(mode, other):
 
 
 @pytest.mark.parametrize("option", ["version", "help_page"])
-def test_what_is_reported_about_the_program_needs_neither_the_model_nor_the_screen(option):
+def test_version_and_help_import_neither_model_nor_tui(option):
     read = read_by(f"from benchmarks.startup_programs import {option}; {option}()")
     roots = {name.partition(".")[0] for name in read}
     assert roots & {"cluster_model", "faults", "textual", "lark", "yaml", "msgspec", *HEAVY} == set()
@@ -185,7 +185,7 @@ class Ahead(BackgroundImport):
         super().wait()
 
 
-async def test_what_a_choice_needs_is_read_once_the_page_stands(tmp_path):
+async def test_modules_of_a_choice_are_imported_after_the_first_paint(tmp_path):
 
     ahead = Ahead(("tui.terminal.frame_clock",))
     app = WelcomeApp(Appearance(), tmp_path, ahead)

@@ -239,7 +239,7 @@ def test_of_three_claims_the_newest_counts_alone() -> None:
         assert shown(STICKY.assign(order, Topics({"t": 3})))["c"] == "t-0"
 
 
-def test_what_does_not_exist_any_more_is_not_kept() -> None:
+def test_partitions_of_deleted_topics_are_not_kept() -> None:
     members = [member("a", "t gone", "t-0 t-5 gone-0", 1), member("b", "t gone", "t-1", 1)]
     assert shown(STICKY.assign(members, Topics({"t": 3}))) == {"a": "t-0 t-2", "b": "t-1"}
 
@@ -430,7 +430,7 @@ def test_a_rack_gives_no_extra_when_there_is_none_left() -> None:
     assert racked("a a b b", *members) == {"m0": "t-0 t-1", "m1": "t-2", "m2": "t-3"}
 
 
-def test_what_is_far_from_its_owner_is_taken_away_where_all_subscribe_to_the_same() -> None:
+def test_equal_subscriptions_move_partitions_to_members_in_their_rack() -> None:
     topics = spread(SMALL, 1, ABC)
     members = in_racks(ALL, ABC, ASTRAY)
     first = COOPERATIVE.assign(members, topics)
@@ -438,7 +438,7 @@ def test_what_is_far_from_its_owner_is_taken_away_where_all_subscribe_to_the_sam
     assert shown(STICKY.assign(members, topics)) == as_written(IN_TURN)
 
 
-def test_what_is_far_from_its_owner_is_taken_away_where_subscriptions_differ() -> None:
+def test_different_subscriptions_move_partitions_to_members_in_their_rack() -> None:
     topics = spread(SMALL, 1, ABC)
     first = COOPERATIVE.assign(in_racks(FEW, ABC, ASTRAY), topics)
     assert shown(first) == as_written(("t1-3", "t2-1", "t3-1"))

@@ -178,7 +178,7 @@ def test_only_the_topics_own_hosted_coordinator_learns_of_its_leaders() -> None:
     assert ("resigned", P) in hosting.coordinators[1].notifications
 
 
-def test_what_the_cleaner_took_is_not_read() -> None:
+def test_compacted_records_are_not_loaded_by_a_coordinator() -> None:
     hosting = CoordinatorCluster(cleanup_policy="compact", segment_bytes=200, min_cleanable_dirty_ratio="0.01")
     for number in range(12):
         hosting.append(number, f"a={number}", f"b{number}=1")

@@ -233,7 +233,7 @@ def test_whatever_is_not_answered_in_time_is_timed_out(request_: Request) -> Non
     assert all(entry.error == E.REQUEST_TIMED_OUT for entry in entries)
 
 
-def test_what_is_under_way_is_saved_with_its_coordinator() -> None:
+def test_snapshots_keep_pending_calls_with_their_coordinator() -> None:
     rig = Rig(coordinated((3, E.NONE)))
     rig.client.ask(1, DELETE)
     rig.run(2 * CONNECTS + 4 * MS + 500)

@@ -37,7 +37,7 @@ def test_a_batch_is_as_large_as_its_intercepted_records() -> None:
     assert rig.books()["failed"] == 0
 
 
-def test_what_an_interceptor_throws_is_reported_and_the_record_is_sent_all_the_same() -> None:
+def test_interceptor_exceptions_are_reported_and_records_sent() -> None:
     rig = ProducerRig(batches=2, batch=4, interceptors=(FLAKY, AUDIT))
     rig.make_all()
     told = [(event.by, event.sequence, event.count) for event in rig.of(InterceptorFailed)]

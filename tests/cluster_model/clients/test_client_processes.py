@@ -58,7 +58,7 @@ def balanced(cluster: Cluster) -> bool:
 # --- producers ------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_killed_producer_had_sent_is_unknown_and_the_rest_has_failed() -> None:
+def test_a_killed_producers_sent_records_are_unknown_and_others_failed() -> None:
     cluster = cluster_of(producer={"config": {"acks": "all", "max.in.flight.requests.per.connection": 1}})
     cluster.run(SECOND)
     for broker in (1, 2, 3):

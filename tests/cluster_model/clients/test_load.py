@@ -33,7 +33,7 @@ def profiles(draw: st.DrawFn) -> RateProfile:
 
 @pytest.mark.slow
 @given(profiles(), st.lists(st.integers(0, 20 * HOUR_US), min_size=2, max_size=30))
-def test_what_is_made_never_falls_and_is_whole_when_it_is_said_to_be(profile: RateProfile, cuts: list[int]) -> None:
+def test_the_record_count_never_decreases_and_matches_its_inverse(profile: RateProfile, cuts: list[int]) -> None:
     curve = RateCurve(profile)
     cuts.sort()
     made = [curve.made(at) for at in cuts]

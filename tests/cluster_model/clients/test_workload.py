@@ -91,7 +91,7 @@ def test_slices_of_time_change_nothing() -> None:
     assert whole.digest() == sliced.digest()
 
 
-def test_what_a_paused_application_missed_is_not_made_up_for() -> None:
+def test_a_resumed_application_does_not_catch_up_on_missed_records() -> None:
     cluster = build(profile=RateProfile((RateSegment(-1, per_second(100), per_second(100)),)))
     events(cluster, SECOND)
     node = next(node for node in cluster.nodes() if cluster.name_of(node) == "p")

@@ -125,7 +125,7 @@ def build(monkeypatch: pytest.MonkeyPatch) -> Build:
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("0.8.2", "zookeeper"), ("2.8", "zookeeper"), ("3.9", "kraft")])
-def test_what_runs_from_the_start_connects_to_nobody(build: Build, kafka: str, mode: str) -> None:
+def test_brokers_that_start_together_need_no_connection_attempts(build: Build, kafka: str, mode: str) -> None:
     watched = build(kafka, mode, ((1, 2, 3), (2, 3, 1), (3, 1, 2)))
     watched.run(10 * SECOND)
     assert watched.attempts == []
@@ -441,7 +441,7 @@ def test_a_paused_process_is_given_up_when_it_does_not_say_its_versions() -> Non
     assert process.failed == [(1, 2)]
 
 
-def test_what_is_loaded_in_the_middle_of_an_attempt_continues_in_the_same_way() -> None:
+def test_a_snapshot_during_a_connection_attempt_continues_alike() -> None:
     seen = []
     for again in (False, True):
         process = Process()

@@ -61,7 +61,7 @@ def test_the_answer_to_an_earlier_attempt_is_none_to_a_later_one(answer: Connect
     assert connection.on_response(Connected(2))
 
 
-def test_what_breaks_while_one_is_being_made_is_an_earlier_one() -> None:
+def test_a_disconnect_during_an_attempt_is_of_an_earlier_connection() -> None:
     _wire, connection = made()
     connection.begin(SECOND)
     assert not connection.broke()
@@ -92,7 +92,7 @@ def test_the_limit_is_configured_and_constant_without_room_to_vary() -> None:
     assert connection.begin(30 * SECOND) == 700_000
 
 
-def test_what_is_loaded_continues_waiting_for_the_same_attempt() -> None:
+def test_a_restored_connection_waits_for_the_same_attempt() -> None:
     _wire, connection = made()
     connection.begin(SECOND)
     saved = connection.save()

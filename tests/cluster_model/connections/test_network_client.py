@@ -62,7 +62,7 @@ def test_only_what_is_in_flight_when_a_brokers_process_dies_costs_an_attempt(ret
     assert sum(event.count for event in rig.of(ProduceRetried)) == bool(retries)
 
 
-def test_what_waits_for_a_connection_is_sent_in_order_when_the_process_is_back() -> None:
+def test_batches_waiting_for_a_connection_are_sent_in_order() -> None:
     rig = ProducerRig(batches=5, config={"batch.size": 0})
     rig.run(5 * MS)
     rig.network.crash(1)
@@ -76,7 +76,7 @@ def test_what_waits_for_a_connection_is_sent_in_order_when_the_process_is_back()
 
 
 @pytest.mark.parametrize(("kafka", "after_s"), [("2.0", 30), ("2.1", 120), ("3.9", 120)])
-def test_what_was_never_sent_fails_by_its_age_and_is_not_unknown(kafka: str, after_s: int) -> None:
+def test_batches_that_were_never_sent_expire_as_failed(kafka: str, after_s: int) -> None:
     rig = waiting(kafka)
     rig.run((after_s - 1) * SECOND)
     assert rig.books() == {"acked": 1, "failed": 0, "unknown": 0}
@@ -231,7 +231,7 @@ def test_a_first_request_without_an_answer_is_given_up_at_the_request_timeout() 
 # --- choice of a broker -----------------------------------------------------------------------------------------------
 
 
-def test_what_any_broker_can_answer_goes_to_one_that_is_connected_to() -> None:
+def test_requests_to_any_broker_prefer_a_connected_one() -> None:
     rig = ProducerRig(leaders=(1,), batches=40, config={"metadata.max.age.ms": 300})
     rig.run(15 * MS)
     rig.network.crash(1)
@@ -287,7 +287,7 @@ def test_a_loaded_client_connects_exactly_as_the_first_time(at_ms: int) -> None:
     assert any(isinstance(message, ProduceRequest) for _at, message in once[:-1])
 
 
-def test_whoever_looks_on_sees_the_leader_that_records_wait_for() -> None:
+def test_the_view_lists_leaders_that_batches_wait_to_connect_to() -> None:
     rig = waiting("3.9")
     rig.network.restart(1)
     rig.network.pause(1)

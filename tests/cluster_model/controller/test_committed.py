@@ -26,7 +26,7 @@ def told(*changes: PartitionChange) -> list[str]:
     return [describe(event) for event in events]
 
 
-def test_what_is_as_it_was_is_not_told() -> None:
+def test_unchanged_partitions_are_not_published() -> None:
     assert told(PartitionChange(START, "nothing")) == []
 
 

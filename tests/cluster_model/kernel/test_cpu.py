@@ -139,7 +139,7 @@ def test_a_pause_stops_it_in_the_middle_and_what_was_held_comes_behind() -> None
     ]  # fmt: skip
 
 
-def test_what_waits_when_a_pause_begins_is_handled_first_even_if_the_slowness_is_over_meanwhile() -> None:
+def test_messages_queued_before_a_pause_are_handled_first() -> None:
     cluster_state = slow()
     for word in ("one", "two"):
         cluster_state.send(A, B, word)
@@ -157,7 +157,7 @@ def test_what_waits_when_a_pause_begins_is_handled_first_even_if_the_slowness_is
 
 
 @pytest.mark.parametrize("stop", ["crash", "power_off"])
-def test_what_waits_dies_with_its_process_and_the_next_life_is_slow_too(stop: str) -> None:
+def test_a_crash_drops_queued_messages_and_the_cpu_stays_slow(stop: str) -> None:
     cluster_state = slow()
     for word in ("one", "two"):
         cluster_state.send(A, B, word)
@@ -321,7 +321,7 @@ def test_a_slow_side_keeps_no_exchange_asleep(node: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("node", [1, 2, 1001])
-def test_what_is_left_out_around_it_changes_nothing(node: int) -> None:
+def test_skipped_idle_polls_do_not_change_a_slow_cpu(node: int) -> None:
     found = []
     for naive in (False, True):
         cluster = Cluster.build(CALM, 0, naive=naive)

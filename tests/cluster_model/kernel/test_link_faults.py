@@ -135,7 +135,7 @@ def test_all_wires_of_a_link_share_its_limit(cluster_state: ThreeNodes) -> None:
     assert got(cluster_state, B) == [(500 * MS + LATENCY, "shared wire"), (SECOND + LATENCY, "exchange")]
 
 
-def test_what_waits_for_its_turn_is_sent_at_once_in_order_when_the_limit_goes(cluster_state: ThreeNodes) -> None:
+def test_queued_messages_are_sent_in_order_when_the_rate_limit_ends(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, A, B, 1, rate=1_000)
     shape(cluster_state, A, B, 2, rate=2_000, cards=OUT)
     for name in "abc":
@@ -150,7 +150,7 @@ def test_what_waits_for_its_turn_is_sent_at_once_in_order_when_the_limit_goes(cl
     assert cluster_state.network.link(A, B).ready
 
 
-def test_what_is_further_on_its_way_goes_first_when_a_card_is_free(cluster_state: ThreeNodes) -> None:
+def test_a_free_network_card_serves_the_most_advanced_message(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, A, B, 1, rate=1_000, cards=OUT | INTO)
     for name in "abc":
         cluster_state.send(A, B, Request(name, 1_000))
@@ -221,7 +221,7 @@ def test_larger_messages_lose_more_packets() -> None:
     assert 350 < large < 450
 
 
-def test_what_is_behind_a_lost_segment_waits_for_it() -> None:
+def test_later_segments_wait_for_a_lost_one() -> None:
     cluster_state = make(5)
     shape(cluster_state, A, B, 1, loss=300_000)
     for number in range(200):
@@ -415,7 +415,7 @@ def test_without_a_connection_there_is_nothing_to_reset(cluster_state: ThreeNode
     assert got(cluster_state, A) == got(cluster_state, B) == [(SECOND, "reset")]
 
 
-def test_what_is_held_by_a_cut_or_waits_for_its_turn_ends_with_the_connection(cluster_state: ThreeNodes) -> None:
+def test_held_and_queued_messages_are_lost_with_the_connection(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, rate=1_000)
     cluster_state.send(B, A, Request("waits", 5_000))
@@ -469,7 +469,7 @@ def test_the_news_of_a_crash_is_late_and_requests_into_the_dead_connection_are_n
     assert got(cluster_state, B)[-1] == (start + 11 * SECOND + LATENCY, "second")
 
 
-def test_who_finds_out_by_its_own_timeout_is_not_told_any_more(cluster_state: ThreeNodes) -> None:
+def test_a_peer_that_timed_out_gets_no_reset(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, close_us=10 * SECOND)
     cluster_state.network.crash(B)
@@ -482,7 +482,7 @@ def test_who_finds_out_by_its_own_timeout_is_not_told_any_more(cluster_state: Th
     assert got(cluster_state, B) == [(5 * SECOND + LATENCY, "new connection")]
 
 
-def test_what_is_sent_to_a_process_that_is_down_brings_no_second_news(cluster_state: ThreeNodes) -> None:
+def test_a_stopped_process_causes_one_reset(cluster_state: ThreeNodes) -> None:
     open_connection(cluster_state)
     shape(cluster_state, B, A, 1, close_us=10 * SECOND)
     cluster_state.send(A, B, Request("on its way"))

@@ -131,14 +131,14 @@ def test_a_pause_sends_no_notification(cluster_state: ThreeNodes) -> None:
     assert cluster_state.seen(A) == []
 
 
-def test_what_a_paused_process_had_sent_still_arrives(cluster_state: ThreeNodes) -> None:
+def test_messages_sent_before_a_pause_arrive(cluster_state: ThreeNodes) -> None:
     cluster_state.send(A, B, "on the wire")
     cluster_state.network.pause(A)
     cluster_state.run(LATENCY)
     assert cluster_state.seen(B) == [(LATENCY, "message", (A, "on the wire"))]
 
 
-def test_what_arrives_at_the_time_of_resuming_comes_behind_what_was_held(cluster_state: ThreeNodes) -> None:
+def test_messages_arriving_at_the_resume_follow_the_held_ones(cluster_state: ThreeNodes) -> None:
     cluster_state.network.pause(B)
     cluster_state.send(A, B, "held")
     cluster_state.run(LATENCY)
@@ -242,9 +242,7 @@ def test_a_restart_drops_the_timers_of_the_old_life(cluster_state: ThreeNodes, s
 
 
 @pytest.mark.parametrize("stop", ["crash", "power_off"])
-def test_what_was_sent_to_the_old_life_is_answered_by_a_reset_from_the_new(
-    cluster_state: ThreeNodes, stop: str
-) -> None:
+def test_messages_to_a_former_process_are_answered_by_a_reset(cluster_state: ThreeNodes, stop: str) -> None:
     cluster_state.send(A, B, "to the old one")
     getattr(cluster_state.network, stop)(B)
     cluster_state.network.restart(B)

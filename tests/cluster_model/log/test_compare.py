@@ -100,7 +100,7 @@ def test_two_log_branches_of_one_leader_in_one_epoch_are_distinguished() -> None
     assert differing(kept, rewritten) == [(3, 5)]
 
 
-def test_what_retention_removed_is_not_compared() -> None:
+def test_log_diff_ignores_offsets_deleted_by_retention() -> None:
     epoch_branches = BatchStore()
     epoch_branches.begin(1, 0, 0)
     epoch_branches.begin(2, 1, 0)

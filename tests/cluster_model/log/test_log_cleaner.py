@@ -194,7 +194,7 @@ def test_a_full_map_ends_the_pass_and_the_next_continues_there() -> None:
     assert names(rig.log) == {4: "c=2", 5: "b=2", 6: "a=3", 7: "d=1", 8: "z=1"}
 
 
-def test_what_a_full_map_did_not_get_to_stays_for_the_next_pass() -> None:
+def test_a_full_offset_map_leaves_the_rest_to_the_next_cleaning() -> None:
     rig = Compacted().write("a=1", "b=1", "plain", "c=1", "z=1")
     assert (rig.clean(room=1), rig.dirty, rig.clean(), rig.dirty) == (0, 1, 1, 4)
     assert names(rig.log) == {0: "a=1", 1: "b=1", 3: "c=1", 4: "z=1"}
@@ -303,7 +303,7 @@ def test_retention_takes_the_holes_of_what_it_deletes_along() -> None:
     assert rig.log.cleaned is None or rig.log.cleaned.holes[0][0] >= start
 
 
-def test_what_one_replica_has_cleaned_is_no_difference() -> None:
+def test_log_diff_ignores_compacted_offsets() -> None:
     rig = Compacted().write("a=1", "a=2", "a=3", "a=4", "z=1", "y=1")
     other = rig.follower()
     rig.clean()
@@ -434,7 +434,7 @@ def test_a_batch_of_an_unknown_producer_has_no_keys() -> None:
     ("client", "records", "lacks"),
     [("p", (), False), ("q", (), True), ("q", ("a=1", "b="), False), ("p", ("a=1", "plain"), True)],
 )
-def test_who_writes_records_without_keys(client: str, records: tuple[str, ...], lacks: bool) -> None:
+def test_clients_that_write_records_without_keys(client: str, records: tuple[str, ...], lacks: bool) -> None:
     assert lacks_key({"p": key_model("p", "t", 0, ProducerKeys(KeySet(3)))}, client, records) is lacks
 
 

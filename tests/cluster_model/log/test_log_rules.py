@@ -60,7 +60,7 @@ def test_cleanup_policies(policy: str, compact: bool, delete: bool) -> None:
         assert (rules.compact, rules.delete) == (compact, delete)
 
 
-def test_what_never_happens_stays_never() -> None:
+def test_infinite_durations_stay_infinite() -> None:
     config: dict[str, ConfigValue] = {"flush.ms": LONG_MAX, "max.compaction.lag.ms": LONG_MAX, "segment.ms": LONG_MAX}
     rules = log_rules(V39, {"log.retention.ms": LONG_MAX}, config)
     assert {rules.flush_us, rules.max_lag_us, rules.roll_us, rules.retention_us} == {NEVER}
@@ -132,7 +132,7 @@ def refused(kafka: str, log: ReplicaLog, size: int, records: int = 1, codec: int
 
 
 @pytest.mark.parametrize("kafka", RELEASE_LINES)
-def test_what_is_measured_depends_on_the_message_format(kafka: str) -> None:
+def test_the_size_limit_applies_to_the_unit_of_the_message_format(kafka: str) -> None:
     log = log_of(max_message=100)
     single = Profile.of(kafka).number < (0, 11, 0)
     assert refused(kafka, log, 100) is E.NONE
@@ -264,7 +264,7 @@ def test_a_roll_is_a_flush_and_puts_the_next_one_off() -> None:
     assert len(flushed) == 8
 
 
-def test_what_was_flushed_outlives_the_power() -> None:
+def test_flushed_records_survive_a_power_loss() -> None:
     broker = {"log.flush.scheduler.interval.ms": 3_000, "log.initial.task.delay.ms": 0}
     cluster = build(broker=broker)
     cluster.run(10 * SECOND)
@@ -330,7 +330,7 @@ def test_without_jitter_they_do() -> None:
     assert TopicConfig.of(V39, {}, {}).log.jitter_us == 0
 
 
-def test_what_jitter_is_drawn_from_leaves_the_first_segment_as_it_was() -> None:
+def test_rolling_jitter_does_not_touch_the_first_segment() -> None:
     segments = Segments(LogConfig(roll_us=1_000, jitter_us=400))
     untouched = segments.active
     segments.set_jitter_seed(7)

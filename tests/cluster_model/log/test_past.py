@@ -42,7 +42,7 @@ def test_the_past_is_a_length() -> None:
     assert past.by_id[0].fit(0, 20, 999) == 10
 
 
-def test_what_stands_there_already_is_not_written_again() -> None:
+def test_batches_already_in_the_store_are_shared() -> None:
     original = whole()
     past = past_of(original, 1)
     for base in (10, 20):

@@ -248,7 +248,7 @@ def test_an_empty_log_stays_as_it_is() -> None:
     assert kept(Leader(), 0, now=10**9, retention_us=0, retention_bytes=0) == ([], 0, [0])
 
 
-def test_what_delete_records_gave_up_goes_with_the_next_run() -> None:
+def test_segments_below_the_log_start_are_deleted_by_the_next_retention_check() -> None:
     leader = six()
     assert leader.log.move_start(3)
     assert not leader.log.move_start(2)

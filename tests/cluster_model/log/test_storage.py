@@ -139,7 +139,7 @@ def test_an_election_of_a_log_without_the_deleted_records_misses_none_of_them() 
     assert (ledger.missing, ledger.acked_lost) == (0, 0)
 
 
-def test_what_was_missing_before_retention_passed_stays_lost() -> None:
+def test_records_lost_before_retention_stay_lost() -> None:
     config = {"unclean.leader.election.enable": True, "min.insync.replicas": 1, **RETAIN}
     cluster = build(topic=config, broker=QUICK, producer={"acks": "1"}, **LARGE)
     cluster.run(5 * SECOND)

@@ -198,7 +198,7 @@ def test_a_log_branch_without_transactions_is_reported_from_one_with() -> None:
 # -- rejected batches -------------------------------------------------------------------------------------------------
 
 
-def test_who_has_a_transaction_open_writes_nothing_outside_of_it() -> None:
+def test_a_producer_in_a_transaction_cannot_append_plain_batches() -> None:
     writer = Writer()
     writer.write(7)
     assert error(writer.write(7, kind=PLAIN)) == (E.INVALID_TXN_STATE, -1)

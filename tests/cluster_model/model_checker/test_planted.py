@@ -47,7 +47,7 @@ def explored(
         ("2.0", (), 3, {WEAK_ISR: 10}),
     ],
 )
-def test_what_a_generation_is_known_for_is_found_by_its_shortest_way(
+def test_the_search_finds_shortest_counterexamples_of_each_generation(
     kafka: str, rules: tuple[tuple[str, bool], ...], epochs: int, broken: dict[str, int]
 ) -> None:
     seen = explored(kafka, first=True, rules=rules, epochs=epochs)

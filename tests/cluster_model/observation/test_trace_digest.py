@@ -11,7 +11,7 @@ def digest(*events):
     return trace.digest(5, 7)
 
 
-def test_what_a_playbook_says_of_itself_is_left_out():
+def test_playbook_events_are_not_in_the_digest():
     step = StepTaken(3, "step 1", "leader(orders-0)", "inject crash", "")
     checked = ExpectationChecked(4, "acked_lost() == 0", True, "")
     assert {step.kind, checked.kind} == PLAYBOOK_KINDS
@@ -20,7 +20,7 @@ def test_what_a_playbook_says_of_itself_is_left_out():
     assert digest(skipped) != digest()
 
 
-def test_who_asked_for_an_operation_makes_no_difference():
+def test_the_requester_of_an_operation_is_not_in_the_digest():
     def operation(by, detail="partition=orders-0"):
         return (
             AdminRequested(3, 1, "elect_leaders", by, detail),

@@ -119,9 +119,7 @@ def test_idempotence_exists_since_0_11(snapshot: SnapshotAssertion) -> None:
 
 
 @pytest.mark.parametrize(("version", "in_flight"), [("0.11", 1), ("1.0", 5), ("2.8", 5), ("4.1", 5)])
-def test_who_asks_for_idempotence_gets_the_defaults_that_it_needs(
-    version: str, in_flight: int, snapshot: SnapshotAssertion
-) -> None:
+def test_requested_idempotence_changes_defaults(version: str, in_flight: int, snapshot: SnapshotAssertion) -> None:
     config = producer(version, enable_idempotence=True)
     assert (config.acks, config.retries, config.max_in_flight) == (-1, INT_MAX, in_flight)
     with pytest.raises(ModelError) as caught:
@@ -197,7 +195,7 @@ def test_a_delivery_timeout_too_short_is_refused_if_given_and_raised_if_not(snap
     ("version", "generations", "epochs"),
     [("2.3", False, False), ("2.4", False, False), ("2.5", True, False), ("3.6", True, False), ("4.0", True, True)],
 )
-def test_what_guards_the_offsets_of_a_transaction(version: str, generations: bool, epochs: bool) -> None:
+def test_transactional_offset_commits_are_fenced_by_version(version: str, generations: bool, epochs: bool) -> None:
     client = producer("4.1", client_version=version).client
     assert (client.consumer_group_metadata, client.bumps_epoch, client.epoch_per_transaction) == (
         generations, generations, epochs

@@ -79,7 +79,7 @@ def test_nothing_but_a_whole_number_will_do_for_one(wrong: object) -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1, "10"])
-def test_what_is_reported_of_an_invalid_number(wrong: object, snapshot: SnapshotAssertion) -> None:
+def test_invalid_numbers_are_rejected(wrong: object, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ModelError) as caught:
         check("producer", "linger.ms", wrong)
     assert str(caught.value) == snapshot

@@ -121,7 +121,7 @@ def test_a_release_that_has_it_takes_it() -> None:
             check_release(scope, entry.name, parse_version(entry.until or RELEASE_LINES[-1]))
 
 
-def test_what_is_given_counts_where_the_release_has_it() -> None:
+def test_configured_values_apply_if_the_release_has_the_key() -> None:
     new, old = (
         EffectiveConfig("consumer", parse_version(kafka), {"max.poll.records": 7}) for kafka in ("0.10.0", "0.9")
     )

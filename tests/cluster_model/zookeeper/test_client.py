@@ -95,7 +95,7 @@ def test_of_many_that_race_to_create_one_wins_and_the_loser_of_a_multi_leaves_no
     assert tree.nodes["/a"].data == tree.nodes["/one"].data
 
 
-def test_what_was_under_way_when_the_connection_broke_is_answered_by_connection_loss() -> None:
+def test_operations_in_flight_fail_with_connection_loss() -> None:
     rig = Rig(operations=START)
     client = rig.clients[1]
     session, server = client.zk.session, client.zk.server
@@ -121,7 +121,7 @@ def test_a_lost_answer_does_not_undo_the_write() -> None:
     assert rig.ask(1, GetData("/a")).data == (1,)
 
 
-def test_what_is_asked_between_two_connections_waits_for_the_attempt() -> None:
+def test_operations_between_two_connections_wait_for_the_attempt() -> None:
     rig = Rig(operations=START)
     client = rig.clients[1]
     rig.crash(client.zk.server)

@@ -122,7 +122,7 @@ def check(rig: Shaken) -> None:
 
 
 @pytest.mark.parametrize("seed", range(sample_count(12, 25)))
-def test_what_is_committed_stays_and_there_is_one_order(seed: int) -> None:
+def test_committed_transactions_are_durable_and_totally_ordered(seed: int) -> None:
     check(shaken(seed))
 
 

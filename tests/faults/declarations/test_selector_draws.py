@@ -230,7 +230,7 @@ def test_it_is_written_with_the_brackets_that_it_needs(snapshot: SnapshotAsserti
     assert str(parse("((all) - (clients & rack(b))) + all")) == snapshot
 
 
-def test_what_is_fixed_means_the_same_at_all_times() -> None:
+def test_static_selectors_are_told_from_dynamic_ones() -> None:
     fixed = ("all", "rack(a) + broker(1)", "brokers - controllers", "controller(1001)", "client(x) & consumers")
     moving = ("leader(a-0)", "controller", "random(all)", "majority", "all - leader(a-0)", "all & minority(all)")
     assert [parse(text).fixed for text in (*fixed, *moving)] == [True] * len(fixed) + [False] * len(moving)

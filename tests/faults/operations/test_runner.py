@@ -73,7 +73,7 @@ def test_an_unclean_election_is_for_partitions_without_a_leader(cluster: Cluster
     assert (cluster.query.leader("orders-0"), cluster.query.isr("orders-0")) == (3, [3])
 
 
-def test_what_kafka_does_not_know_it_says_itself(board: FaultInjector) -> None:
+def test_unknown_partitions_get_kafkas_error(board: FaultInjector) -> None:
     assert answer(board, "elect_leaders", partition="nowhere-0") == "UNKNOWN_TOPIC_OR_PARTITION"
     assert answer(board, "set_replication", topic="nowhere", factor=2) == "UNKNOWN_TOPIC_OR_PARTITION"
     assert answer(board, "reassign", partition="nowhere-0", brokers=(1,)) == "UNKNOWN_TOPIC_OR_PARTITION"
@@ -137,7 +137,7 @@ def test_a_paused_follower_holds_a_deletion_up_until_it_is_given_up(cluster: Clu
         ("cancel", {"operation": "7"}, "not_under_way"),
     ],
 )
-def test_what_makes_no_sense_is_refused_at_once(
+def test_invalid_operations_are_rejected_at_once(
     cluster: Cluster, board: FaultInjector, name: str, params: dict[str, Value], code: str, snapshot: SnapshotAssertion
 ) -> None:
     with pytest.raises(FaultError) as caught:
@@ -237,7 +237,7 @@ def test_a_cancelled_rolling_restart_brings_its_broker_back(cluster: Cluster, bo
     assert [ended.detail for ended in board.operation_runner.take_ended()] == ["#1 rolling_restart", "1 of 5 restarted"]
 
 
-def test_what_was_asked_of_kafka_cannot_be_taken_back(
+def test_a_sent_request_cannot_be_cancelled(
     cluster: Cluster, board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     ask(board, "elect_leaders")

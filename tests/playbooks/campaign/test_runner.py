@@ -133,7 +133,7 @@ def test_a_surprise_is_what_neither_version_nor_settings_allow(
     assert bool(expected_reason(Failure("finding", f"lost/{cause}"), (), cluster, ())) is expected
 
 
-def test_what_clients_saw_is_explained_by_what_was_found() -> None:
+def test_anomalies_are_explained_by_findings() -> None:
     cluster = plan().begin(1)[2].cluster
     seen = Failure("anomaly", "duplicate")
     explained, unexplained = _finding(DUPLICATE, "producer-restart"), _finding(DUPLICATE, "unexplained")

@@ -80,7 +80,7 @@ expect:
 
 
 @pytest.mark.slow
-def test_what_clients_feel_is_reported_by_partition() -> None:
+def test_client_statistics_are_available_by_partition() -> None:
     session = Session.start(loads(PARTS, "parts.yaml"))
     session.advance(8 * SECOND)
     kept = session.save()

@@ -206,7 +206,7 @@ def test_the_type_is_known_before_anything_runs(text: str, kind: str) -> None:
         ("(1).real", 4),
     ],
 )
-def test_what_is_wrong_is_said_with_its_column(text: str, column: int, snapshot: SnapshotAssertion) -> None:
+def test_condition_errors_name_their_column(text: str, column: int, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ConditionError) as caught:
         parse(text)
     assert caught.value.column == column

@@ -25,7 +25,7 @@ def test_the_file_is_of_this_grammar_and_this_lark():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_is_read_parses_as_what_is_built(text):
+def test_the_stored_parser_equals_a_built_one(text):
     read = read_parser(TABLES)
     assert read is not None
     ours, built = read.parse(text), build_parser().parse(text)

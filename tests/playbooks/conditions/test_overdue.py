@@ -61,7 +61,7 @@ def printed(result: SessionResult) -> list[str]:
     return out.getvalue().splitlines()
 
 
-def test_what_is_not_yet_due_at_the_end_is_reported_and_not_taken_for_kept(
+def test_liveness_checks_pending_at_the_end_are_not_evaluated(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.setattr(ReplicationControlManager, "handle_broker_fenced", lambda _self, _broker, _by: [])

@@ -109,7 +109,7 @@ def test_a_rule_that_the_playbook_switches_is_not_tried() -> None:
     assert "KAFKA-17584" not in [issue.number for issue in searched(loads(source, "off.yaml")).tried]
 
 
-def test_what_is_not_tried_is_listed_with_the_reason() -> None:
+def test_issues_that_were_not_tried_are_listed_with_a_reason() -> None:
     search = searched(shown("KAFKA-13598", "3.1.0"))
     reasons = {issue.number: reason for issue, reason in search.left_out}
     assert reasons["KAFKA-17584"] == "other effect"

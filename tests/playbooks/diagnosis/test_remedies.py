@@ -174,7 +174,7 @@ def _remedy(name: str, verdict: str, rejected: int = 0, unavailable_us: int = 0,
     return Remedy(SettingChange(name, ((name, "1"),)), verdict, left, 5, rejected, unavailable_us)  # type: ignore[arg-type]
 
 
-def test_what_saves_at_the_least_price_comes_first() -> None:
+def test_remedies_are_ordered_by_effect_and_cost() -> None:
     found = [
         _remedy("refused", "refused"),
         _remedy("helps", "helps", left=2),

@@ -12,13 +12,13 @@ RUN = Remedy(ACKS, "helps", 4, 99, 10, -700_000, "", 0, 1)
 
 
 @pytest.mark.parametrize("remedy", [NEVER_RUN, FAILED])
-def test_what_was_not_run_has_no_numbers(remedy: Remedy) -> None:
+def test_remedies_that_were_not_run_have_no_numbers(remedy: Remedy) -> None:
     found = remedy.to_json()
     assert [found[key] for key in ("before", "after", "rejected", "unavailable_us")] == [99, None, None, None]
     assert remedy_words(remedy) == f"{ACKS.name}: {remedy.note}"
 
 
-def test_what_was_run_has_them() -> None:
+def test_remedies_that_were_run_have_numbers() -> None:
     found = RUN.to_json()
     assert [found[key] for key in ("before", "after", "rejected", "unavailable_us")] == [99, 4, 10, -700_000]
     assert "4 of 99" in remedy_words(RUN)

@@ -47,7 +47,7 @@ def test_it_is_cut_off_there_with_nothing_healed(case: SessionCase, snapshot: Sn
     assert (result.findings[0].kind, result.findings[0].count) == (LOST, 24)
 
 
-def test_what_is_counted_is_what_somebody_sees_who_looks(case: SessionCase) -> None:
+def test_the_count_of_a_finding_is_that_at_the_cutoff(case: SessionCase) -> None:
     (standing,) = case.findings_at_cutoff()
     assert (standing.kind, standing.count) == (MISSING, 24)
     (found,) = case.run().findings

@@ -77,7 +77,7 @@ def test_a_step_at_time_0_is_predicted_too() -> None:
     assert [(each.step, each.at_us, each.targets) for each in done.predicted] == [(1, 0, ("broker 2",))]
 
 
-def test_what_is_expected_and_what_guards_would_say_goes_with_it(snapshot: SnapshotAssertion) -> None:
+def test_dry_run_entries_have_predicted_impact_and_guard_actions(snapshot: SnapshotAssertion) -> None:
     steps = "  - {at: 2s, inject: crash, target: leader(orders-0)}\n  - {at: 3s, inject: crash, target: broker(2)}\n"
     first, second = dry_run(small(steps, "guards: {max_brokers_down: 1}\n"), 1).predicted
     assert first.expected is not None
@@ -186,7 +186,7 @@ def test_the_timeline_is_that_of_a_run() -> None:
     assert (done.verdict, done.reason) == (result.verdict, result.reason)
 
 
-def test_what_a_step_waited_for_is_reported_with_it(snapshot: SnapshotAssertion) -> None:
+def test_dry_run_entries_have_the_trigger_of_the_step(snapshot: SnapshotAssertion) -> None:
     step = next(each for each in whole().timeline if isinstance(each, TimelineEntry) and each.step == 2)
     waited = step.at_us - SECOND
     assert masked_text(step.when, waited=f"{waited // 10**6}.{waited % 10**6:06d}") == snapshot

@@ -72,7 +72,7 @@ def test_the_syntax_of_re2(pattern: str, yes: str, no: str) -> None:
         "(?x)a", "(?", "(?P<>a)", "(?P<a", "(?P=a)", *TOO_LARGE, "\ud800",
     ],
 )  # fmt: skip
-def test_what_is_none_is_refused_with_a_reason_and_nothing_on_stderr(
+def test_invalid_re2_patterns_are_rejected_without_output_on_stderr(
     pattern: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(PatternError, match=r".{5,}"):

@@ -208,7 +208,7 @@ def test_a_sealed_session_needs_no_recovery(session: Path, snapshot: SnapshotAss
     assert before == {path.name: path.read_bytes() for path in session.iterdir()}
 
 
-def test_what_cannot_be_run_again_is_left_as_it_is(session: Path) -> None:
+def test_unrecoverable_sessions_are_left_unchanged(session: Path) -> None:
     torn(session, 400, b"half")
     events = session / session_files.EVENTS
     events.write_bytes(events.read_bytes().replace(b'"at_us":', b'"at_us":1', 1))

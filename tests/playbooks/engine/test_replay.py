@@ -232,7 +232,7 @@ DIFFERENCES: dict[str, Callable[[list[dict[str, Any]]], object]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", DIFFERENCES)
-def test_what_kind_of_difference_it_is(session: Path, what: str, snapshot: SnapshotAssertion) -> None:
+def test_replay_mismatches_are_described(session: Path, what: str, snapshot: SnapshotAssertion) -> None:
     assert difference(doctored(session, DIFFERENCES[what]))[1] == snapshot
 
 

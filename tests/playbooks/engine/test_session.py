@@ -359,7 +359,7 @@ def test_eventually_since_heal_fails_when_it_takes_too_long(snapshot: SnapshotAs
     assert result.expectations[0].detail == snapshot
 
 
-def test_what_is_missing_at_the_end_is_lost_and_its_cause_is_reported() -> None:
+def test_records_missing_at_the_end_are_lost_and_explained() -> None:
     steps = """
 - at: 2s
   inject: lag
@@ -391,13 +391,13 @@ SINCE_HEAL = "- eventually: under_replicated() == 0\n  within: 5s\n  since: heal
     ["- at: 60s\n  heal: all", "- at: 1s\n  inject: crash\n  target: broker(3)"],
     ids=["nothing healed", "last fault not healed"],
 )
-def test_what_counts_from_a_heal_that_never_came_was_never_asked(steps: str, snapshot: SnapshotAssertion) -> None:
+def test_expectations_since_heal_are_untested_without_a_heal(steps: str, snapshot: SnapshotAssertion) -> None:
     result, _ = run(timed(steps, SINCE_HEAL, settle="30s"), until_us=1 * S)
     assert result.verdict == "inconclusive"
     assert [checked.detail for checked in result.expectations] == snapshot
 
 
-def test_what_counts_from_a_heal_counts_from_the_settling_where_nothing_was_broken(snapshot: SnapshotAssertion) -> None:
+def test_expectations_since_heal_start_at_settling_without_faults(snapshot: SnapshotAssertion) -> None:
     result, _ = run(timed("- at: 3s\n  heal: all", SINCE_HEAL))
     (checked,) = result.expectations
     assert result.verdict == "pass"

@@ -188,7 +188,7 @@ def test_an_action_between_two_events_of_an_time_keeps_its_place(tmp_path: Path)
     assert [step.trigger.executed for step in steps[:2]] == [executed, executed]
 
 
-def test_what_never_acted_is_only_told(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_steps_that_never_ran_are_exported_as_comments(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     steps = "- when: acked_lost() > 0\n  within: 2s\n  heal: all\n- after: 5s\n  heal: all"
     result = Session.start(timed(steps, settle="1s"), recorder=Recorder(tmp_path)).finish()
     assert result.verdict == "inconclusive"
@@ -461,7 +461,9 @@ def test_losses_and_recoveries_are_found(
     assert rerun.verdict == "pass"
 
 
-def test_what_is_found_fails_when_nothing_recovers(lost: tuple[SessionResult, ExportedPlaybook, SessionResult]) -> None:
+def test_exported_expectations_fail_if_nothing_recovers(
+    lost: tuple[SessionResult, ExportedPlaybook, SessionResult],
+) -> None:
     _result, found, rerun = lost
     assert rerun.verdict == "pass"
     gone = found.text.replace("inject: restart", "inject: gc_pause").replace("settle: 5s", "settle: 100ms")

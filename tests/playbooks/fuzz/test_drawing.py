@@ -58,7 +58,7 @@ def test_everything_that_may_come_is_in_play_in_some_run() -> None:
     assert in_play == set(faults)
 
 
-def test_what_does_not_fit_the_cluster_never_comes() -> None:
+def test_faults_unsupported_by_the_cluster_are_never_generated() -> None:
     cluster = plan().begin(1)[2].cluster
     there = candidates_of(StormRanges(), cluster)
     assert "poll_stall" not in there  # there is no consumer

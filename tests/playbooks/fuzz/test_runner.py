@@ -135,7 +135,7 @@ def test_a_kept_run_has_its_playbook_and_its_session(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", presets())
-def test_what_comes_along_can_be_run(name: str) -> None:
+def test_bundled_storms_can_be_run(name: str) -> None:
     playbook = load(source_path(name))
     assert playbook.name == name
     assert playbook.storm is not None

@@ -112,7 +112,7 @@ def test_contents_do_not_depend_on_the_process_or_its_hashes() -> None:
     assert printed[0].strip() == str(here)
 
 
-def test_what_is_the_records_own_is_reported_as_it_is() -> None:
+def test_contents_of_a_records_own_fields() -> None:
     made = contents({name: name for name in OWN}, 7, RECORD)
     assert made == {
         "sequence": 17, "timestamp": 12_345, "partition": "orders-0", "producer": "checkout", "key": "key-3",
@@ -156,7 +156,7 @@ def test_numbers_keep_to_their_range_and_fill_it() -> None:
         "uuid4(1)",
     ],
 )
-def test_what_is_no_field_is_refused(text: str, snapshot: SnapshotAssertion) -> None:
+def test_unknown_record_fields_are_rejected(text: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(RecordFieldError) as caught:
         parse(text)
     assert str(caught.value) == snapshot

@@ -166,7 +166,7 @@ def test_a_recording_is_run_again_to_any_point_in_time(recorded: Path, session: 
     assert at(beyond, 17) == at(session, 17)
 
 
-def test_what_an_operator_did_later_has_not_happened_yet(tmp_path: Path) -> None:
+def test_later_operator_actions_are_not_in_an_earlier_view(tmp_path: Path) -> None:
     live = Session.start(loads(LOSS, "loss.yaml"), seed=3, recorder=Recorder(tmp_path, live=True), open_ended=True)
     live.advance(2 * S)
     live.act(Action("inject", "crash", "broker(3)"))

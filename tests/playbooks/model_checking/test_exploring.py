@@ -24,7 +24,7 @@ def ran(text: str) -> SessionResult:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["truncate-to-hw", "kip-279", *(["kip-101", "fast-failovers"] if EVENING else [])])
-def test_what_is_found_happens_by_hand(name: str) -> None:
+def test_counterexample_playbooks_reproduce_their_violation(name: str) -> None:
     exploration = find(name)
     moves = Transitions(exploration.profile, exploration.bounds)
     seen = StateSpaceSearch(moves, symmetry=True).run(stop_on_first=True)

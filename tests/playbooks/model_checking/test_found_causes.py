@@ -108,7 +108,7 @@ def test_since_then_the_join_is_refused_and_nothing_is_lost(kafka: str) -> None:
     assert not result.violations
 
 
-def test_what_fencing_fixed_is_reported_as_that() -> None:
+def test_losses_without_fencing_name_kip_320() -> None:
     result = ran(UNFENCED.format(kafka="2.0", refused="never"))
     (found,) = result.findings
     assert (found.cause, result.ledger.committed_lost) == (UNFENCED_FOLLOWER, 1)
@@ -271,7 +271,7 @@ steps:
 
 
 @pytest.mark.parametrize(("kafka", "causes"), [("0.8.2", [HW_TRUNCATION]), ("0.10.2", [HW_TRUNCATION]), ("0.11", [])])
-def test_who_only_follows_its_leader_in_a_loss_is_not_what_it_is_put_down_to(kafka: str, causes: list[str]) -> None:
+def test_a_truncation_after_the_leaders_loss_is_not_the_cause(kafka: str, causes: list[str]) -> None:
     assert [each.cause for each in ran(AFTER_ITS_LEADER.format(kafka=kafka)).findings] == causes
 
 

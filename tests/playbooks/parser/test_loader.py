@@ -147,7 +147,7 @@ def test_a_playbook_survives_pickling(whole: Playbook) -> None:
     assert pickle.loads(pickle.dumps(whole)) == whole
 
 
-def test_what_is_left_out() -> None:
+def test_missing_keys_get_their_defaults() -> None:
     playbook = loads("floodmark: 1\ntopics: [{name: a, replication: 1}]\n", "dir/small-one.yaml")
     assert (playbook.name, playbook.title, playbook.story, playbook.seed) == ("small-one", "small-one", "", 0)
     assert playbook.settle_us == DEFAULT_SETTLE_US
@@ -287,7 +287,7 @@ def test_a_huge_file_is_not_read_whole(tmp_path: Path, snapshot: SnapshotAsserti
     assert problem.message == snapshot
 
 
-def test_what_could_not_be_read_is_no_ground_for_a_second_mistake() -> None:
+def test_an_invalid_value_causes_no_further_errors() -> None:
     text = WHOLE.replace("partitions: 2, replication: 3", "partitions: two, replication: 3").replace(
         "[{id: 1,", "[{id: x,"
     )

@@ -51,7 +51,7 @@ def test_the_name_reports_the_session_and_the_span() -> None:
     assert span_file_name("2026-tail", 1_500_000, 62_000_250) == "2026-tail-1.5s-62.00025s.jsonl"
 
 
-def test_what_cannot_be_read_or_written_is_reported(
+def test_unreadable_sessions_and_unwritable_targets_are_reported(
     growing: Recorder, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     with pytest.raises(SpanError) as written:

@@ -229,7 +229,7 @@ def test_kill_9_loses_nothing_that_write_returned_for(tmp_path: Path) -> None:
     assert not (Path(path) / session_files.MANIFEST).exists()
 
 
-def test_what_somebody_puts_beside_a_session_makes_no_other_scenario_of_it(tmp_path: Path) -> None:
+def test_extra_files_do_not_change_the_scenario_digest(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     Session.start(timed(), recorder=recorder).finish()
     start = session_files.read_object(recorder.path / session_files.START)

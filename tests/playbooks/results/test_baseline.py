@@ -57,7 +57,7 @@ def test_nothing_differs_from_itself(entry: BaselineEntry) -> None:
 
 @pytest.mark.slow
 @given(ENTRIES, ENTRIES)
-def test_what_is_worse_one_way_is_better_the_other(one: BaselineEntry, other: BaselineEntry) -> None:
+def test_baseline_comparison_is_antisymmetric(one: BaselineEntry, other: BaselineEntry) -> None:
     there, back = differences(one, other), differences(other, one)
     assert sorted((each.what, each.before, each.now) for each in there) == sorted(
         (each.what, each.now, each.before) for each in back
@@ -76,7 +76,7 @@ def test_what_is_worse_one_way_is_better_the_other(one: BaselineEntry, other: Ba
 @pytest.mark.slow
 @given(st.lists(ENTRIES))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_is_saved_is_read_again(tmp_path: Path, entries: list[BaselineEntry]) -> None:
+def test_baselines_round_trip(tmp_path: Path, entries: list[BaselineEntry]) -> None:
     path = tmp_path / "base.json"
     path.write_text(json.dumps(saved(entries)))
     assert read_baseline(path) == Baseline(str(path), named(entries))

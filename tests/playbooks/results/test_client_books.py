@@ -56,7 +56,7 @@ def read(member: tuple[str, str], start: int, count: int, partition: str = "t-0"
 
 @pytest.mark.slow
 @given(RANGES)
-def test_what_was_returned_before_is_counted_as_a_set_would(steps: list[tuple[int, int]]) -> None:
+def test_redelivered_offsets_are_counted_like_a_set(steps: list[tuple[int, int]]) -> None:
     handed, model = DeliveredOffsets(), set[int]()
     for start, count in steps:
         new = set(range(start, start + count))
@@ -90,7 +90,7 @@ def test_a_record_is_read_again_when_anybody_of_the_group_had_it() -> None:
     assert (made.total("read"), made.total("reread")) == (31, 3)
 
 
-def test_what_follows_a_truncation_are_other_records() -> None:
+def test_reads_after_a_truncation_are_not_redeliveries() -> None:
     cut = TruncationDetected(1, *A, "t-0", 0, 10, 6)
     assert books(read(A, 0, 10), cut, read(A, 6, 8, log_branch=1)).groups["g"].total("reread") == 0
     assert books(read(A, 0, 10), cut, read(A, 4, 2), read(A, 6, 6, log_branch=1)).groups["g"].total("reread") == 2

@@ -234,7 +234,7 @@ SLOWLY = {f"producers.{name}.rate": "20/s" for name in ("five", "one", "idempote
 
 
 @seeds
-def test_what_a_paused_leader_had_under_way_comes_last(seed: int) -> None:
+def test_requests_of_a_paused_leader_are_appended_last(seed: int) -> None:
     incident = Heard("retry-reorders", seed)
     result = incident.finish()
     numbers = [

@@ -24,7 +24,7 @@ def test_nothing_is_wrong_where_nothing_was_lost() -> None:
     assert _failure_keys("leader-crash") == ()
 
 
-def test_what_a_version_is_known_for_is_no_surprise() -> None:
+def test_violations_known_for_the_version_are_expected() -> None:
     told = [each for each in _failure_keys("kip-101-loss") if each.kind == "violation"]
     assert told
     assert all(each.known for each in told)

@@ -209,11 +209,11 @@ def test_out_from_the_last_success_to_the_next_where_records_wait_refused_or_in_
     assert spans(sent(500), acked(501), sent(1_000), *refusals, acked(1_402)) == [((1_000, 1_402),)]
 
 
-def test_who_has_nothing_to_send_is_not_out_of_service() -> None:
+def test_an_idle_producer_is_not_unavailable() -> None:
     assert spans(sent(1_000), acked(1_001), sent(8_000), acked(8_001)) == []
 
 
-def test_what_is_given_up_was_not_served_and_ends_it_only_where_nothing_follows() -> None:
+def test_expired_records_are_unavailable_until_the_next_acknowledgement() -> None:
     expired = [sent(1_000), failed(1_500)]
     assert spans(*expired) == [((1_000, 1_500),)]
     assert spans(*expired, sent(5_000), failed(5_001)) == [((1_000, 5_001),)]
@@ -240,7 +240,7 @@ def test_a_transaction_taken_back_was_served_where_its_records_had_been_written(
     assert spans(*begun, unwritten, acked(3_000)) == [((1_000, 3_000),)]
 
 
-def test_who_is_answered_slowly_is_served_but_not_who_is_answered_too_slowly() -> None:
+def test_acknowledgements_within_the_bound_are_available_time() -> None:
     slow = [sent(1_000), sent(1_000), acked(1_001, latency_us=200)]
     assert spans(*slow, acked(1_601)) == []
     assert spans(*slow, acked(1_602)) == [((1_001, 1_602),)]

@@ -209,7 +209,7 @@ def test_violations_and_losses_come_with_their_cause(snapshot: SnapshotAssertion
     assert [(each["offset"], each["count"], each["cause"]) for each in losses] == [(1, 1, result.losses[0].cause)]
 
 
-def test_what_is_gathered_comes_back_whole() -> None:
+def test_collected_events_round_trip() -> None:
     session = ManualSession.start(load(path_of("kip-101-scenario-1-0.10.2")))
     found = CollectedEvents.none({})
     session.advance()

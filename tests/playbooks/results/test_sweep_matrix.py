@@ -96,7 +96,7 @@ def test_axes_that_make_no_difference_are_not_named(snapshot: SnapshotAssertion)
     ("measure", "less", "more"),
     [("skipped", 0, 1), ("reread", 3, 4), ("read_stall_us", 400_000, 2_000_000)],
 )
-def test_what_readers_miss_repeat_or_wait_for_makes_a_difference(measure: str, less: int, more: int) -> None:
+def test_reader_measures_distinguish_sweep_cells(measure: str, less: int, more: int) -> None:
     found = matrix(
         row("auto.offset.reset=latest", **{measure: more}), row("auto.offset.reset=earliest", **{measure: less})
     )

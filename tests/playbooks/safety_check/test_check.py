@@ -108,7 +108,7 @@ def test_a_rolling_restart_that_waits_for_the_isr_is_safe() -> None:
 
 
 @pytest.mark.parametrize(("name", "verdict"), [("blind", "stalls"), ("waiting", "safe")])
-def test_what_the_bundled_ones_still_do(name: str, verdict: str) -> None:
+def test_bundled_rolling_restarts_keep_their_verdict(name: str, verdict: str) -> None:
     playbook = changed(load(path_of(f"rolling-restart-{name}")), {"producers.checkout.rate": "20/s", "settle": "1s"})
     standing = of_playbook(playbook, playbook.seed, TimePoint())
     assert standing.at_us == 10 * S
@@ -144,7 +144,7 @@ def test_a_group_whose_only_member_is_down_reads_nothing() -> None:
     assert "billing" in found.answer.why
 
 
-def test_what_retention_takes_from_a_group_meanwhile_is_skipped() -> None:
+def test_offsets_deleted_by_retention_are_skipped_by_the_group() -> None:
     found = asked(DOWN, timed(LATER, cluster=KEPT), 12 * S)
     (felt,) = found.answer.worst.readers.values()
     assert (found.answer.verdict, EXIT_CODES[found.answer.verdict]) == ("skips", 1)
@@ -163,7 +163,7 @@ def test_a_killed_member_has_its_group_read_again() -> None:
     assert any("billing" in line and f" {felt.reread} records again" in line for line in lines(found))
 
 
-def test_what_readers_felt_before_is_not_the_action_s_doing() -> None:
+def test_earlier_read_stalls_are_not_attributed_to_the_action() -> None:
     steps = f"- {{at: 5s, inject: clean_shutdown, target: client(billing/0), for: 4s}}\n{LATER}"
     found = asked("slow_cpu broker(3) for 1s", timed(steps), 16 * S)
     (felt,) = found.answer.worst.readers.values()
@@ -182,7 +182,7 @@ def gone() -> SafetyCheckResult:
     return asked("after 6950ms gc_pause coordinator(billing) for 300ms", timed(GONE), 6 * S, (1,))
 
 
-def test_what_readers_would_have_waited_anyway_is_not_the_action_s_doing() -> None:
+def test_read_stalls_of_the_baseline_are_not_attributed_to_the_action() -> None:
     effect = gone().answer.effects[0]
     assert effect.pair.baseline.readers["billing"].read_stall_us > 6 * S
     assert effect.pair.action.readers["billing"].read_stall_us > effect.pair.baseline.readers["billing"].read_stall_us
@@ -221,7 +221,7 @@ def test_the_last_in_sync_dies_and_elections_may_be_unclean() -> None:
     assert witness_text(found).startswith(f"up to {found.worst.lost} ")
 
 
-def test_what_only_the_leader_has_is_what_acks_1_can_lose() -> None:
+def test_acks_1_losses_are_bounded_by_unreplicated_records() -> None:
     steps = "- {at: 2s, inject: lag, target: followers(orders-0), latency: 150ms}\n- {at: 50s, heal: all}"
     found = asked("crash leader(orders-0)", timed(steps, cluster=ACKS_ONE, settle="5s"), 4 * S, (1, 2, 3))
     session = found.start_point.session()
@@ -238,7 +238,7 @@ def test_without_a_quorum_nobody_takes_over() -> None:
     assert min(each.stall_us for each in found.answer.effects) > 10 * S
 
 
-def test_who_waits_in_silence_is_not_served() -> None:
+def test_writes_that_are_never_answered_are_stalls() -> None:
     """The leader is there, and cannot acknowledge: its followers are gone, and it does not know yet."""
     found = asked("gc_pause followers(orders-0) for 6s", seeds=(1,))
     assert found.answer.verdict == "stalls"
@@ -246,7 +246,7 @@ def test_who_waits_in_silence_is_not_served() -> None:
     assert not found.answer.worst.pair.action.seen.partitions
 
 
-def test_what_cannot_be_done_is_refused(snapshot: SnapshotAssertion) -> None:
+def test_impossible_actions_are_refused(snapshot: SnapshotAssertion) -> None:
     steps = "- {at: 1s, inject: crash, target: broker(3)}\n- {at: 50s, heal: all}"
     found = asked("gc_pause broker(3)", timed(steps, settle="2s"), 2 * S, (1,))
     assert found.answer.verdict == "refused"
@@ -268,7 +268,7 @@ def broken() -> SafetyCheckResult:
     return asked("lag broker(1) latency=1ms", timed(steps, settle="5s"), 14 * S, (1,))
 
 
-def test_what_is_broken_already_is_not_the_action_s_doing() -> None:
+def test_existing_outages_are_not_attributed_to_the_action() -> None:
     effect = broken().answer.effects[0]
     assert sum(length(spans) for spans in effect.pair.baseline.seen.writes.values()) > SHORT - S
     assert broken().answer.verdict == "safe"
@@ -364,9 +364,9 @@ def _one_after_the_other() -> None:
 
 BREAKAGES: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], None]]] = {
     "forgets to reseed": (_forgets_to_reseed, seeds_differ),
-    "counts the baseline's stall": (_counts_the_baseline, test_what_is_broken_already_is_not_the_action_s_doing),
+    "counts the baseline's stall": (_counts_the_baseline, test_existing_outages_are_not_attributed_to_the_action),
     "counts the baseline's stall of readers": (
-        _counts_reads_without_the_action, test_what_readers_would_have_waited_anyway_is_not_the_action_s_doing,
+        _counts_reads_without_the_action, test_read_stalls_of_the_baseline_are_not_attributed_to_the_action,
     ),
     "keeps running the playbook's steps": (_keeps_the_steps, test_the_steps_that_are_still_to_come_do_not_happen),
     "goes on from the last future": (_goes_on_from_the_last_future, _one_after_the_other),
@@ -374,7 +374,7 @@ BREAKAGES: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], No
     "does not wait for a restart to be over": (
         _does_not_wait_for_restarts, test_a_rolling_restart_that_waits_for_the_isr_is_safe,
     ),
-    "takes silence for service": (_takes_silence_for_service, test_who_waits_in_silence_is_not_served),
+    "takes silence for service": (_takes_silence_for_service, test_writes_that_are_never_answered_are_stalls),
     "closes no books": (_closes_no_books, test_the_last_in_sync_dies_and_elections_may_be_unclean),
     "takes every loss for the baseline's": (
         _subtracts_what_it_should_not, test_the_last_in_sync_dies_and_elections_may_be_unclean,
@@ -487,7 +487,7 @@ def test_beyond_its_end_a_playbook_is_not_asked_about(snapshot: SnapshotAssertio
     assert str(caught.value) == snapshot
 
 
-def test_what_no_point_in_time_could_mean_is_refused_before_going_there() -> None:
+def test_invalid_questions_are_rejected_before_the_replay() -> None:
     playbook = timed()
     for text in ("restrt broker(1)", "restart broker(7)", "crash broker(1) for banana", "when nonsense() heal"):
         with pytest.raises(PlaybookError):

@@ -50,13 +50,13 @@ def told(step: Step) -> str:
         "elect_leaders; when leader(orders-0) == 1 crash broker(1)",
     ],
 )
-def test_what_it_stands_for(text: str, snapshot: SnapshotAssertion) -> None:
+def test_questions_are_parsed_into_steps(text: str, snapshot: SnapshotAssertion) -> None:
     steps = read(text)
     assert steps == snapshot
     assert len(steps) == text.count(";") + text.count(" then ") + 1
 
 
-def test_who_is_down_is_only_started() -> None:
+def test_restarting_a_stopped_broker_only_starts_it() -> None:
     (step,) = read_question("restart broker(2)", FACTS, lambda target: target == "broker(2)")
     assert (step.verb, step.name, step.target) == ("inject", "restart", "broker(2)")
 
@@ -93,7 +93,7 @@ def test_who_is_down_is_only_started() -> None:
     ],
     ids=lambda given: str(given)[:60],
 )
-def test_what_is_wrong_with_it(text: str, column: int | None, snapshot: SnapshotAssertion) -> None:
+def test_question_errors_name_their_column(text: str, column: int | None, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(PlaybookError) as caught:
         read(text)
     (problem,) = caught.value.problems

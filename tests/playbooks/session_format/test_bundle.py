@@ -74,7 +74,7 @@ def test_the_same_session_gives_the_same_bytes(recorded: Path, bundle: Path, tmp
     assert bundle.stat().st_size < sum(map(len, contents_of(recorded).values())) / 3
 
 
-def test_what_it_holds_and_the_manifest_come_first(bundle: Path) -> None:
+def test_a_bundle_begins_with_contents_and_manifest(bundle: Path) -> None:
     with zipfile.ZipFile(bundle) as packed:
         names = packed.namelist()
         told = json.loads(packed.read(bundling.CONTENTS))
@@ -138,7 +138,7 @@ def test_a_session_that_is_none_and_a_place_that_is_none(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_whoever_takes_a_session_takes_its_bundle(recorded: Path, bundle: Path, tmp_path: Path) -> None:
+def test_bundles_are_accepted_where_sessions_are(recorded: Path, bundle: Path, tmp_path: Path) -> None:
     found = find_session(str(bundle), tmp_path)
     assert contents_of(found) == contents_of(recorded)
     assert list(tmp_path.iterdir()) == []

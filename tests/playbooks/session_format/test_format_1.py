@@ -101,7 +101,7 @@ def test_only_names_of_fields_and_kinds_are_translated() -> None:
         assert format_1.current_events(translated) == translated
 
 
-def test_what_is_not_as_it_should_be_stays_as_it_is() -> None:
+def test_malformed_format_1_values_are_left_unchanged() -> None:
     odd = {"overdue": 3, "findings": [4, {"chain": [5, {"event": 6}], "places": 7}], "stuck": {"why": 8}}
     assert format_1.current_result(odd) == {
         "liveness_violations": 3,

@@ -41,7 +41,7 @@ def test_a_session_without_producers_has_an_empty_table(tmp_path: Path) -> None:
     adds_up(recorded(tmp_path, MANUAL))
 
 
-def test_what_goes_with_its_topic_was_deleted_on_purpose(tmp_path: Path) -> None:
+def test_records_of_a_deleted_topic_have_the_outcome_deleted(tmp_path: Path) -> None:
     steps = "steps:\n  - {at: 3s, admin: delete_topic, topic: orders}\nsettle: 2s\n"
     session = recorded(tmp_path, CLUSTER + steps)
     table = adds_up(session)

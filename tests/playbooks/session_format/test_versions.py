@@ -124,7 +124,7 @@ def of_tomorrow(session: Path) -> Path:
     return session
 
 
-def test_what_a_later_version_adds_is_read_over(session: Path, snapshot: SnapshotAssertion) -> None:
+def test_additions_of_later_versions_are_ignored(session: Path, snapshot: SnapshotAssertion) -> None:
     recorded = read_session(of_tomorrow(session))
     assert len(recorded.notes) == 1
     assert masked_text(recorded.notes[0], later=SCHEMA_VERSION + 1, ours=SCHEMA_VERSION) == snapshot
@@ -156,7 +156,7 @@ def test_a_kind_that_is_not_known_is_where_the_versions_part(session: Path, snap
     assert what == snapshot
 
 
-def test_what_a_later_version_adds_goes_along_in_a_bundle(session: Path, tmp_path: Path) -> None:
+def test_bundles_keep_files_of_later_versions(session: Path, tmp_path: Path) -> None:
     write_bundle(of_tomorrow(session), tmp_path / "x.floodmark")
     opened = open_bundle(tmp_path / "x.floodmark", tmp_path / "there")
     assert session_files.files_in(opened) == session_files.files_in(session)

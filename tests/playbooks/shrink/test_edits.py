@@ -66,7 +66,7 @@ def test_a_run_ends_early_only_where_nothing_can_change_the_answer() -> None:
     assert not by_epoch.held
 
 
-def test_what_is_no_playbook_is_not_run() -> None:
+def test_invalid_candidates_are_not_run() -> None:
     assert judge("floodmark: 1\ntopics: []\n", ()).state == INVALID
 
 

@@ -110,7 +110,7 @@ def test_a_budget_ends_it_with_the_best_so_far() -> None:
     assert 1 < len(search.best.draft.steps) < 40
 
 
-def test_what_came_after_the_finding_and_what_was_refused_go_first() -> None:
+def test_steps_after_the_failure_and_refused_ones_are_removed_first() -> None:
     verdict = CandidateVerdict(HELD, refused=(2,), acted=tuple((at, 0) for at in (10, 20, 30, 40)), occurred_us=30)
     best = BestDraft(draft(4), verdict)
     found = [

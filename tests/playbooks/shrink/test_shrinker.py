@@ -136,7 +136,7 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path, snapshot: Snapsh
     assert [masked_text(each.value, journal=path) for each in (absent, another, foreign)] == snapshot
 
 
-def test_what_is_expected_can_be_kept_and_fails_again() -> None:
+def test_a_failed_expectation_can_be_preserved() -> None:
     begun = found(LOST_TAIL, "expectation:acked_lost() == 0")
     assert [each.known for each in begun.failures] == [False]
     with CandidateRunner(begun.keys, Journal()) as bench:

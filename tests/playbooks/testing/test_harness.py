@@ -99,7 +99,7 @@ def test_steps_of_a_playbook_act_as_time_passes() -> None:
     assert lab.settle().result.verdict == "inconclusive"
 
 
-def test_what_an_operation_makes_can_be_asked_about(snapshot: SnapshotAssertion) -> None:
+def test_conditions_can_name_topics_created_by_operations(snapshot: SnapshotAssertion) -> None:
     lab = SimulatedCluster()
     with pytest.raises(HarnessError) as caught:
         lab.ask("leader(more-0)")

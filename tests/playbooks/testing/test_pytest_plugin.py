@@ -103,7 +103,7 @@ def test_a_failure_reports_what_why_and_how_to_see_it_again(
     assert caught.value.result.digest == digest
 
 
-def test_what_is_inconclusive_fails_with_its_reason(inside: Any, snapshot: SnapshotAssertion) -> None:
+def test_inconclusive_playbooks_fail_with_a_reason(inside: Any, snapshot: SnapshotAssertion) -> None:
     text = PLAYBOOK.replace("{at: 1s,", "{when: acked() < 0, within: 1s,")
     done = inside(a__floodmark__yaml=text)
     done.assert_outcomes(failed=1)

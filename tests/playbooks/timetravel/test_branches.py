@@ -195,7 +195,7 @@ def test_a_session_that_was_taken_over_branches_too_and_taking_over_is_undone(sn
     assert branches.current.live.board.active() != ()
 
 
-def test_what_is_undone_again_is_there_already_unless_it_continued():
+def test_a_second_undo_reuses_the_branch_unless_it_continued():
     branches = lived()
     branches.undo()
     grown(branches)
@@ -229,7 +229,7 @@ def test_a_refused_action_begins_no_branch(tmp_path, snapshot):
     assert branches.growing is None
 
 
-def test_what_is_given_up_leaves_nothing(tmp_path, snapshot):
+def test_a_cancelled_branch_leaves_no_files(tmp_path, snapshot):
     branches = lived(tmp_path)
     files = sorted(tmp_path.rglob("*"))
     growing = branches.fork()
@@ -310,7 +310,7 @@ def test_keyframes_of_all_share_what_one_may_have():
     assert [each.session.timeline.budget for each in branches] == [alone // 2] * 2
 
 
-def test_what_happened_on_the_way_can_be_drained():
+def test_events_of_a_rerun_can_be_drained():
     branches = lived()
     branches.fork()
     grown(branches)

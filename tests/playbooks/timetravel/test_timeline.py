@@ -212,7 +212,7 @@ def test_another_action_in_the_past_changes_nothing_of_the_present() -> None:
     assert state(timeline.session) == state(play_on)
 
 
-def test_what_was_replayed_is_not_told_again() -> None:
+def test_replayed_events_are_not_drained_again() -> None:
     timeline = timed()
     past = timeline.seek_time(2_500_000)
     assert past.drain() == []
@@ -290,7 +290,7 @@ def test_a_time_outside_of_the_session_is_refused(at_us: int, executed: int, sna
     assert [masked_text(each.value, present=present) for each in (time, event)] == snapshot
 
 
-def test_what_came_before_it_began_to_remember_is_refused(snapshot: SnapshotAssertion) -> None:
+def test_positions_before_the_first_keyframe_are_refused(snapshot: SnapshotAssertion) -> None:
     session = Session.start(PLAYBOOK)
     session.advance(SECOND)
     timeline = Timeline(session)

@@ -74,7 +74,7 @@ def test_a_controller_mode_that_makes_the_difference_is_named() -> None:
     assert cause.changes[0].apply == (("cluster.mode", "kraft"),)
 
 
-def test_what_a_client_sets_itself_is_no_default() -> None:
+def test_explicit_client_configs_are_not_changed_defaults() -> None:
     text = DEFAULTS.replace("rate: 20/s", "rate: 20/s, config: {acks: 1}")
     (only,) = assess([defaults(text)], "2.8", "3.0", workers=1).playbooks
     assert not only.differs

@@ -42,7 +42,7 @@ def test_every_known_difference_is_still_there(subject: Subject) -> None:
 
 
 @EVERY
-def test_what_is_called_fixed_was_asked(subject: Subject) -> None:
+def test_recorded_answers_cover_every_fixed_difference(subject: Subject) -> None:
     found = recorded_answers(subject.name)
     modelled = {release: subject.model(release, found[release]) for release in subject.modelled(list(found))}
     asked = [(release, item) for release, answers in modelled.items() for item in answers]

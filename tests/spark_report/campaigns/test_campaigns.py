@@ -248,7 +248,7 @@ def test_an_executor_does_the_runs_of_its_shares(tmp_path: Path) -> None:
     assert list(rows_in(tmp_path / "rows.parquet")) == [plan.row(run) for run in (1, 4, 5, 7)]
 
 
-def test_what_landed_is_followed(tmp_path: Path) -> None:
+def test_progress_follows_landed_rows(tmp_path: Path) -> None:
     plan = plan_at(tmp_path / "c")
     rows = [plan.row(run) for run in (1, 2, 3, 4)]
     parts = tmp_path / "c" / PARTS

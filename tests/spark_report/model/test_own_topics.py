@@ -32,6 +32,6 @@ def test_of_an_own_topic_the_worst_stands_for_all_behind_the_users_rows() -> Non
     ]
 
 
-def test_what_a_client_felt_is_distinguished_from_what_the_cluster_saw() -> None:
+def test_client_outages_stay_beside_internal_topics() -> None:
     felt = row(f"{OWN}-0", 4, "client", "billing")
     assert fold_internal_topics([row(f"{OWN}-0", 3), felt], lambda each: each["length"]) == [row(f"{OWN}-0", 3), felt]

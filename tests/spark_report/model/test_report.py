@@ -177,7 +177,7 @@ def test_a_loss_that_its_playbook_expects_is_marked_everywhere(
     assert [each for each in sentences(one) if each.startswith("As expected: ")] == snapshot
 
 
-def test_what_why_knows_stands_beside_the_loss(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_explanations_of_why_appear_beside_the_loss(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     one = story(tmp_path).sessions[0]
     beside = next(section for section in sections.sections(one) if section.name == "losses")
     assert [view.name for view in beside.views] == ["losses", "points_of_no_return", "remedies"]
@@ -191,7 +191,7 @@ def test_what_why_knows_stands_beside_the_loss(tmp_path: Path, snapshot: Snapsho
     ("effect", "remaining", "saves"),
     [("saves", 0, True), ("helps", 0, True), ("helps", 2, False), ("refused", None, False), ("inconclusive", 0, False)],
 )
-def test_what_keeps_all_with_the_same_seed_is_said_although_another_seed_loses(
+def test_remedies_for_the_same_seed_are_listed_even_if_another_seed_loses(
     tmp_path: Path, effect: str, remaining: int | None, saves: bool
 ) -> None:
     one = story(tmp_path).sessions[0]

@@ -44,7 +44,7 @@ def words(sessions: list[SessionInput]) -> list[str]:
     return [joined_settings(found[one.session_id]) for one in sessions]
 
 
-def test_what_is_alike_in_all_of_them_is_not_shown(recorded: SessionInput) -> None:
+def test_settings_equal_in_all_sessions_are_left_out(recorded: SessionInput) -> None:
     alike = {"topics.orders.config.retention.ms": "20000"}
     assert words(cells(recorded, {ACKS: "all", **alike}, {ACKS: "1", **alike})) == ["acks=all", "acks=1"]
     assert words(cells(recorded, {ACKS: "all"}, {ACKS: '"all"'})) == ["", ""]
@@ -74,7 +74,7 @@ def test_a_session_alone_and_sessions_of_other_playbooks_have_none(recorded: Ses
     assert words([*cells(recorded, {ACKS: "all"}), *cells(recorded, {ACKS: "1"}, playbook="other")]) == ["", ""]
 
 
-def test_what_a_session_does_not_set_is_as_its_playbook_says(recorded: SessionInput) -> None:
+def test_unset_settings_have_the_value_of_the_playbook(recorded: SessionInput) -> None:
     assert words(cells(recorded, {ACKS: "all"}, {})) == ["acks=all", "acks=1"]
     assert words(cells(recorded, {"producers.1.config.acks": "all"}, {})) == ["acks=all", "acks=1"]
     # The playbook says nothing: only the one that does has a value.

@@ -157,7 +157,7 @@ class TestPage:
         one = replace(one, recorded=replace(one.recorded, result=result))
         assert "3.210 s" in html.html_page(replace(told, sessions=(one,)))
 
-    def test_what_is_wrong_with_a_session_has_a_name(self, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    def test_damaged_sessions_are_marked_as_damaged(self, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         told = story(tmp_path)
         one = replace(told.sessions[0], problems=("its table is damaged",))
         assert "<p>Damaged:" in html.html_page(replace(told, sessions=(one,)))
@@ -212,7 +212,7 @@ class TestPage:
         monkeypatch.setattr(html, "DETAILS", html.DETAILS[::6])
         assert html.html_page(told).count('class="session"') == 1
 
-    def test_what_happened_to_none_of_kafkas_own_partitions_is_left_out(self, tmp_path: Path) -> None:
+    def test_internal_partitions_without_incidents_are_left_out(self, tmp_path: Path) -> None:
         told = story(tmp_path, "__consumer_offsets-7").sessions[0]
         quiet = {name: [] for name in ("losses", "unavailability", "partitions")}
         quiet_one = replace(told, tables={**told.tables, **quiet})
@@ -348,7 +348,7 @@ class TestFiles:
             staging.publish()
         assert (target / "report.html").read_text(encoding="utf-8") == "newer"
 
-    def test_what_else_lies_in_the_target_stays(self, tmp_path: Path) -> None:
+    def test_other_files_in_the_target_directory_are_kept(self, tmp_path: Path) -> None:
         (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
         with output.Staging(tmp_path) as staging:
             (staging.path / "tables").mkdir()

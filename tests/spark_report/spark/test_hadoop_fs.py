@@ -231,11 +231,11 @@ class TestWithoutSpark:
             ("s3a://bucket", Address("s3a://bucket")),
         ],
     )
-    def test_what_a_path_means(self, text: str, meant: Path | Address) -> None:
+    def test_paths_and_uris_are_parsed(self, text: str, meant: Path | Address) -> None:
         assert parse_path(text) == meant
 
     @pytest.mark.parametrize("text", ["hdfs://n/out", "hdfs:/n/out"])
-    def test_what_is_written_is_written_to_a_disk(
+    def test_output_directories_must_be_local(
         self,
         text: str,
         tmp_path: Path,

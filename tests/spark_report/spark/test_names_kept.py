@@ -43,7 +43,7 @@ def test_a_function_is_asked_for_once(spark: "SparkSession", asked: list[str]) -
 
 
 @pytest.mark.usefixtures("asked")
-def test_what_is_not_there_is_reported_as_ever(spark: "SparkSession") -> None:
+def test_missing_jvm_names_raise_as_without_the_cache(spark: "SparkSession") -> None:
     view: Any = spark.sparkContext._jvm
     for _ in range(2):
         with pytest.raises(Py4JError, match=r"functions\.no_such_thing "):

@@ -65,7 +65,7 @@ def test_steps_by_hand_are_nobodys_and_show_no_anomaly(tmp_path: Path) -> None:
     assert [row["name"] for row in anomaly_recount.of_events(more, said)] == ["sent"]
 
 
-def test_what_is_reported_otherwise_is_a_disagreement(golden: tuple[list[Event], SessionClaims]) -> None:
+def test_different_counts_are_disagreements(golden: tuple[list[Event], SessionClaims]) -> None:
     events, said = golden
     assert said.anomalies is not None
     wrong = said._replace(anomalies={**said.anomalies, "duplicate": 3})

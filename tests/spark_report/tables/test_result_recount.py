@@ -131,7 +131,7 @@ def test_percentiles_are_those_of_a_result() -> None:
     assert LatencySummary(**told) == LatencySummary(4, 10, 20, 29, 31, 31)
 
 
-def test_what_is_no_number_of_a_result_is_left_out() -> None:
+def test_non_numbers_of_a_result_are_not_claims() -> None:
     client = {"latency": {"records": 3, "p50_us": "x", "p99_us": True, "other": 1}}
     result = {"clients": {"producers": {"p": client, "q": 5}, "groups": [1]}}
     assert claimed(result).numbers == {"clients.producers.p.latency.records": 3}
@@ -159,7 +159,7 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 
 @pytest.mark.slow
-def test_what_stands_in_a_log_twice_is_counted_again(twice: Recorded) -> None:
+def test_duplicates_in_logs_are_recounted(twice: Recorded) -> None:
     events, said = twice
     assert said.claims.numbers["ledger.duplicates"] > 0
     assert disagreements(events, said) == set()

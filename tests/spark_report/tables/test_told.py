@@ -53,7 +53,9 @@ def test_a_refused_change_has_no_numbers(tmp_path: Path) -> None:
         ({"number": HUGE, "no_return": POINT, "remedies": [REMEDY]}, 0, 0),
     ],
 )
-def test_what_no_column_takes_is_left_out(tmp_path: Path, finding: dict[str, Any], points: int, remedies: int) -> None:
+def test_values_that_fit_no_column_are_left_out(
+    tmp_path: Path, finding: dict[str, Any], points: int, remedies: int
+) -> None:
     found = explained(tmp_path, finding)
     assert [len(rows) for rows in found] == [points, remedies]
     for rows in found:

@@ -61,7 +61,7 @@ def test_no_word_of_the_status_bar_is_cut(state, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("state", STATES)
-def test_what_matters_most_stands_on_every_status_bar(state):
+def test_every_status_bar_shows_mode_and_alarms(state):
     for width in WIDTHS:
         told = "".join(text for text, _role in bar(fake_views.troubled(), width, **STATES[state]).fields)
         assert "urp 2" in told or "under-repl 2" in told, width

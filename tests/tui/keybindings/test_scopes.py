@@ -125,7 +125,7 @@ def test_a_file_gives_keys_to_places_keeps_the_way_out_and_reports_what_is_hidde
 
 
 @pytest.mark.parametrize("key", ["x", "7", " ", "/"])
-def test_what_is_typed_somewhere_is_no_key_there(tmp_path, key, snapshot):
+def test_printable_keys_cannot_be_bound_in_text_fields(tmp_path, key, snapshot):
     found = read(tmp_path, f'[keys]\nform_queue = "{key}"\n')
     assert found.settings.keys == {}
     assert [problem.removeprefix(f"{tmp_path}/") for problem in found.problems] == snapshot

@@ -214,7 +214,7 @@ async def test_undo_at_a_mark_is_a_branch_without_what_was_done_there():
         assert struck(driver) == []
 
 
-async def test_what_if_and_bookmarks_are_about_the_mark():
+async def test_what_if_and_bookmarks_use_the_selected_mark():
     async with driving() as driver:
         screen, mark = await at_the_crash(driver)
         await driver.press("B")
@@ -343,7 +343,7 @@ async def test_where_two_branches_are_compared_the_one_on_the_screen_is_affected
         assert driver.shown("#help")[0] == MODES["compare"].title
 
 
-async def test_what_cannot_be_broken_yet_says_so(snapshot):
+async def test_empty_targets_are_refused_with_a_toast(snapshot):
     async with driving() as driver:
         driver.session_controller.view = replace(driver.session_controller.view, brokers=(), controllers=())
         await driver.press("5", "f", "C")

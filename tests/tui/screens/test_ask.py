@@ -84,7 +84,7 @@ async def test_escape_stops_asking_before_it_leaves(tmp_path, monkeypatch):
         assert not isinstance(driver.app.screen, AskScreen)
 
 
-async def test_what_is_not_recorded_cannot_be_asked_about(snapshot):
+async def test_unrecorded_sessions_cannot_be_checked_for_safety(snapshot):
     async with driving((80, 24)) as driver:
         await driver.press("s")
         assert not isinstance(driver.app.screen, AskScreen)

@@ -35,7 +35,7 @@ def test_a_form_as_it_opens_is_what_the_letter_does(name):
     assert action == Action("inject", name, target, needed, fault.default_duration_us if fault.is_lasting else -1)
 
 
-def test_what_is_filled_in_is_read_as_a_playbook_is():
+def test_form_fields_are_parsed_like_playbooks():
     values = filled(LAG, "b2", latency="300ms", to="leader(orders-0) + b3", **{"for": "8s"})
     assert read_fields(LAG, values, PLACE) == Action(
         "inject", "lag", "broker(2)", {"latency": 300_000, "to": "leader(orders-0) + broker(3)"}, 8_000_000
@@ -54,7 +54,7 @@ def test_what_is_filled_in_is_read_as_a_playbook_is():
     ],
     ids=lambda each: str(each) if isinstance(each, dict) else "",
 )
-def test_what_is_wrong_names_its_field(changed, field, snapshot):
+def test_form_errors_name_their_field(changed, field, snapshot):
     with pytest.raises(FormFieldError) as caught:
         read_fields(LAG, filled(LAG) | changed, PLACE)
     assert caught.value.field == field
@@ -84,7 +84,7 @@ def waiting(*actions):
 CRASH, LATER = Action("inject", "crash", "broker(1)"), Action("inject", "lag", "broker(2)", for_us=1_000_000)
 
 
-def test_what_waits_is_done_at_the_time_at_which_time_stood_and_in_order(snapshot):
+def test_queued_actions_run_in_order_at_the_paused_time(snapshot):
     session_controller, clock = waiting(CRASH, LATER, CRASH)
     clock.tick(5)
     session_controller.frame()
@@ -129,7 +129,7 @@ def test_nothing_waits_in_the_past(snapshot):
     assert session_controller.queued == ()
 
 
-def test_what_waits_is_listed_and_counted(snapshot):
+def test_queued_actions_are_listed_and_counted(snapshot):
     rows = side_panes.faults(fake_views.view(), 10, (CRASH, LATER))
     assert ["".join(text for text, _role in row.pieces) for row in rows] == snapshot
     running = status_bar.RunStatus("sandbox", 7, True, False, False, 1.0, 1.0, queued=2)

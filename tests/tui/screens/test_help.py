@@ -27,7 +27,7 @@ def text(here, keys=KEYS):
 
 
 @pytest.mark.parametrize("here", HERE, ids=lambda here: here.title)
-def test_what_is_looked_at_comes_first_and_everything_else_after_it(here):
+def test_help_shows_the_current_mode_first(here):
     told = text(here)
     assert told.startswith(f"{here.title}\n{here.shows}\n")
     for key in KEYS:

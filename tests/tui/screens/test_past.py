@@ -195,7 +195,7 @@ async def test_the_past_is_played_and_continues_where_it_ends(stage):
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_what_is_done_in_the_past_of_a_recording_leaves_it_as_it_was(size, recorded, snapshot):  # noqa: F811
+async def test_actions_in_a_recordings_past_do_not_change_it(size, recorded, snapshot):  # noqa: F811
     async with opened(recorded, size) as driver:
         await crashed(driver)
         faults = [fault.name for fault in driver.session_controller.view.faults]

@@ -117,7 +117,7 @@ async def test_enter_wishes_for_the_playbook_and_ends_the_app():
         assert driver.app.return_code == 0
 
 
-async def test_what_is_on_the_screen_is_not_left_for_itself(snapshot):
+async def test_opening_the_current_session_stays(snapshot):
     async with driving((120, 40), session=crash()) as driver:
         await at(driver, 1, "enter")
         already = said(driver)

@@ -42,7 +42,7 @@ def test_the_newest_wish_counts_and_is_granted_once_a_frame():
     assert scrubbing.rewinds == 2
 
 
-def test_what_is_near_is_shown_at_once_and_what_was_meant_once_the_pointer_rests_or_lets_go():
+def test_scrubbing_shows_the_nearest_keyframe_then_the_exact_time():
     clock, went = StepClock(), []
     scrubbing = Scrubbing(clock, lambda at_us: at_us // 100 * 100, lambda at_us, exact: went.append((at_us, exact)))
     assert not scrubbing.want(512)
@@ -161,7 +161,7 @@ async def test_all_of_the_strip_at_the_foot_is_a_scrubber():
         assert driver.session_controller.session.in_past
 
 
-async def test_what_is_gone_through_by_dragging_changes_nothing_of_the_session():
+async def test_dragging_does_not_change_the_session():
     digests = []
     for dragged in (False, True):
         async with driving(session=small()) as driver:

@@ -114,7 +114,7 @@ def test_other_commands(text, found):
     ],
     ids=lambda text: ascii(text[:40]),
 )
-def test_what_is_wrong_is_reported_on_one_line(text, snapshot):
+def test_typed_errors_are_one_line(text, snapshot):
     with pytest.raises(TypedError) as caught:
         read_line(text, PLACE)
     assert "\n" not in str(caught.value)
@@ -156,13 +156,13 @@ def test_no_action_of_a_key_is_called_like_a_fault_or_an_operation():
         ("nothing b", ()),
     ],
 )
-def test_what_can_be_typed_next_comes_from_the_registry_and_the_cluster(text, words):
+def test_hints_come_from_the_registry_and_the_cluster(text, words):
     view = fake_views.view(faults=fake_views.troubled().faults)
     found = hints(text, view).words
     assert found == words
 
 
-def test_what_is_being_typed_is_explained(snapshot):
+def test_hints_explain_the_typed_command(snapshot):
     view = fake_views.view()
     assert hints("gc_pause b1", view).about == CATALOGUE["gc_pause"].summary
     assert [hints(typed, view).about for typed in ("lag b1 latency=", "lag b1 nothing=", "go 1", "quit")] == snapshot

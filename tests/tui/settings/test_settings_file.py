@@ -44,7 +44,7 @@ def test_without_a_file_everything_is_at_its_default(tmp_path):
     assert (found.settings, found.problems, found.exists) == (Settings(), (), False)
 
 
-def test_what_a_file_says_is_in_force(tmp_path):
+def test_settings_of_the_file_are_effective(tmp_path):
     text = '[screen]\ntheme = "light"\nspeed = 5\nautopause = true\n'
     text += '[keys]\npause = ["p", "F5"]\npeek = "ctrl+g"\ngoto = "#"\n'
     settings, problems = read(tmp_path, text)
@@ -76,7 +76,7 @@ def test_what_a_file_says_is_in_force(tmp_path):
         "theme = ",
     ],
 )
-def test_what_is_wrong_is_one_line_and_the_rest_is_in_force(tmp_path, text, snapshot):
+def test_an_invalid_setting_is_one_line_and_the_others_are_effective(tmp_path, text, snapshot):
     settings, problems = read(tmp_path, text)
     (problem,) = problems
     assert "\n" not in problem
@@ -85,7 +85,7 @@ def test_what_is_wrong_is_one_line_and_the_rest_is_in_force(tmp_path, text, snap
 
 
 @pytest.mark.parametrize("raw", [b"\xff\xfe", b"#" * ((1 << 20) + 1)], ids=["no text", "too long"])
-def test_what_is_no_text_is_reported(tmp_path, raw, snapshot):
+def test_settings_files_that_are_not_text_are_reported(tmp_path, raw, snapshot):
     path = tmp_path / "config.toml"
     path.write_bytes(raw)
     (problem,) = read_settings(path).problems
@@ -194,7 +194,7 @@ def test_however_little_there_is_the_result_says_it(before, after):
     ],
     ids=["table", "list", "dotted", "deep", "no TOML", "no table"],
 )
-def test_what_a_program_cannot_change_stays_as_it_is(tmp_path, text, snapshot):
+def test_settings_files_that_cannot_be_edited_are_left_unchanged(tmp_path, text, snapshot):
     path = tmp_path / "config.toml"
     path.write_text(text)
     with pytest.raises(SettingsWriteError) as caught:

@@ -131,7 +131,7 @@ def test_every_theme_has_one_for_the_widgets_too():
 
 
 @pytest.mark.parametrize("name", COLOURED)
-def test_what_the_widgets_write_can_be_read_on_every_ground_of_theirs(name):
+def test_widget_texts_have_readable_contrast(name):
     """Toasts, prompts, pages and the palette have their colours from Textual's theme."""
     made = next(each for each in textual_themes() if each.name == textual_name(name))
     words = {"foreground": made.foreground, "primary": made.primary, "warning": made.warning, "error": made.error}

@@ -74,7 +74,7 @@ def test_off_nothing_moves():
 
 @pytest.mark.parametrize("name", ["dark", "light", "ansi"])
 @pytest.mark.parametrize("colour", [True, False])
-def test_what_is_fresh_is_bold_and_else_as_it_was(name, colour):
+def test_fresh_values_are_bold_in_unchanged_colours(name, colour):
     appearance = Appearance(colour=colour, theme=name)
     for role in sorted(ROLES):
         for over in ("", "row"):
@@ -171,7 +171,7 @@ def test_cells_that_were_cut_are_eaten_from_the_right_in_six_frames():
     assert tail(seen.turn(1).with_truncated("here", cut_log(), cut)) == 0
 
 
-def test_what_is_eaten_keeps_its_look_and_what_is_written_anew_comes_in_sight_behind_it():
+def test_truncation_animations_keep_styles_and_reveal_new_records():
     seen = AnimationClock()
     seen.turn().with_truncated("here", log(), ())
     cut = (ReplicaTruncation(seen.now_us + 500, 1, 121, 130, "epoch"),)
@@ -232,7 +232,7 @@ async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time
 
 
 @pytest.mark.slow
-async def test_what_a_step_changes_is_bold():
+async def test_values_changed_by_a_step_are_bold():
     async with driving() as driver:
         driver.main.motion.on = True
         await driver.seconds(2)
@@ -283,7 +283,7 @@ async def test_under_the_microscope_a_truncation_eats_cells():
 
 
 @pytest.mark.slow
-async def test_what_moves_changes_nothing_of_the_model():
+async def test_animations_do_not_change_the_session():
     digests = []
     for on in (False, True):
         async with driving((80, 24)) as driver:

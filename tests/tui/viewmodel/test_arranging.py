@@ -68,7 +68,7 @@ def shown(driver):
     return [row.name for row in driver.main.matrix.rows if isinstance(row, partition_matrix.MatrixRow)]
 
 
-async def test_what_is_typed_filters_at_once_and_escape_shows_all_again(snapshot):
+async def test_typing_filters_at_once_and_escape_clears_the_filter(snapshot):
     async with driving(session=session()) as driver:
         await driver.press(*["down"] * 3, "slash", *"pay")
         assert shown(driver) == [f"payments-{number}" for number in range(4)]
@@ -361,7 +361,7 @@ async def test_a_letter_goes_to_a_partition_a_broker_or_a_pane():
         assert driver.app.screen is driver.main
 
 
-async def test_what_is_no_label_leaves_and_acts_on_nothing():
+async def test_keys_without_a_label_close_the_jump_mode():
     async with driving() as driver:
         await driver.press("ctrl+o", "H")
         assert driver.app.screen is driver.main

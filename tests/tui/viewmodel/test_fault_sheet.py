@@ -102,7 +102,7 @@ def test_the_marked_one_is_on_the_page_that_is_shown():
         assert marked.letter == LETTERS[chosen]
 
 
-def test_what_does_not_fit_the_target_is_dim():
+def test_faults_that_do_not_fit_the_target_are_dim():
     page = built(SIZES["120x40"], fitting=("fault_a", "fault_N"))
     assert [cell.letter for cell in cells(page, Item) if not cell.dim] == ["a", "N"]
     appearance = Appearance()

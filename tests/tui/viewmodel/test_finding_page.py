@@ -75,7 +75,7 @@ def test_a_chain_keeps_its_ends_and_its_order(chain, most):
     assert all(any(each is other for other in rest) for each in kept)
 
 
-def test_what_changed_hands_is_drawn_before_what_merely_happened():
+def test_leadership_changes_are_drawn_before_other_events():
     chain = [link(0, "records_acked"), link(1, "fault_injected"), link(2, "isr_changed"), link(3, "broker_fenced")]
     chain += [link(4, "leader_elected", 2), link(5, "truncated", 3), link(6, "node_down"), link(7, "truncated")]
     kept = [each.event_kind for each in finding_page.chosen(chain)]
@@ -149,7 +149,7 @@ def test_a_log_that_is_lost_with_its_broker_is_not_told_to_be_cut(snapshot):
     assert [each.title for each in (lost, cut)] == snapshot
 
 
-def test_who_has_the_records_is_drawn_only_where_that_matters():
+def test_holders_are_drawn_only_for_losses():
     assert {each.holds for one in frames(finding(*CHAIN, kind=SKIPPED)) for each in one.replicas} == {""}
 
 
@@ -242,7 +242,7 @@ def test_it_begins_with_a_plain_sentence(snapshot):
     assert [page(finding(*CHAIN))[0], page(one)[0]] == snapshot
 
 
-def test_what_is_only_missing_so_far_is_reported_as_such(snapshot):
+def test_records_missing_so_far_are_reported_as_missing(snapshot):
     found = finding(*CHAIN[:2], link(9, "settled", words="broker 1 still had them as the session ended"), kind=MISSING)
     lines = page(found, 120)
     assert not any("ended" in line for line in lines)

@@ -86,7 +86,7 @@ async def test_a_word_is_explained_once_and_that_is_kept(tmp_path, size, snapsho
         assert driver.toasts() == []
 
 
-async def test_whoever_does_not_want_them_gets_none(tmp_path):
+async def test_hints_can_be_turned_off(tmp_path):
     async with hinted(ExplainedTerms(tmp_path / "seen"), settings=Settings(hints=False)) as driver:
         await rest_on(driver, "ISR")
         assert driver.toasts() == []

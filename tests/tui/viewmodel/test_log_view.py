@@ -55,7 +55,7 @@ def test_a_replica_that_knows_another_high_watermark_than_its_leader_has_a_tick_
     assert glyphs.OWN_HW not in shown
 
 
-def test_what_is_lost_or_differs_hides_all_else():
+def test_lost_and_diverged_offsets_take_precedence():
     shown, _pieces = drawn(
         lane((0, 3, 4, False, False), (3, 5, 4, True, False), (5, 8, 4, True, True)), LogWindow(size=9)
     )
@@ -259,7 +259,7 @@ def test_where_there_is_little_room_the_lane_of_the_cursor_stays():
 
 
 @pytest.mark.parametrize("width", range(40, 251, 7))
-def test_what_a_line_has_room_for_adds_up(width):
+def test_column_widths_add_up_to_the_line(width):
     shape = log_view.columns(width)
     assert shape.cells >= 10
     assert sum(shape) == max(width, shape.label + shape.note + 10)
@@ -400,7 +400,7 @@ def test_a_record_is_reported_whole(snapshot):
     assert told(seen()) == snapshot
 
 
-def test_what_became_of_a_record_stands_first(snapshot):
+def test_the_records_outcome_comes_first(snapshot):
     on_leader = PLACE._replace(leader=1)
     lost = replace(RECORD, holders=(), gone="truncated")
     became = {

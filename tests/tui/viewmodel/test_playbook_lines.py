@@ -37,7 +37,7 @@ def test_a_window_moves_as_little_as_can_be(first, at, shown):
     assert first_shown(first, at, 10, 5) == shown
 
 
-def test_what_is_cut_says_so():
+def test_truncated_texts_end_in_an_ellipsis():
     assert [fitted("abcdef", width) for width in (9, 6, 4, 1, 0)] == ["abcdef", "abcdef", "abc…", "…", ""]
 
 
@@ -137,7 +137,7 @@ def test_where_a_session_stands_is_reported(crash, progress, snapshot):
     assert playbook_pages.progress_text(crash, progress) == snapshot
 
 
-def test_what_is_stepped_by_hand_is_reported_how_to_be_played(snapshot):
+def test_manual_playbooks_say_how_to_step_them(snapshot):
     rows = texts(playbook_pages.about_playbook(loads(MANUAL, "m.yaml"), None, 80, 9))
     assert rows[1].strip() == snapshot
 
@@ -174,14 +174,14 @@ def test_before_anything_is_decided(crash, snapshot):
     assert [each.detail for each in found] == snapshot
 
 
-def test_what_failed_and_what_is_not_yet(crash, snapshot):
+def test_failed_and_pending_expectations_are_distinguished(crash, snapshot):
     found = stands(crash, Query(lost=3, under=1), healed_us=SECOND, at_us=2 * SECOND)
     assert [each.state for each in found] == ["open", "fail", "open"]
     assert [each.detail for each in found] == snapshot
     assert [playbook_pages.title(found, runs=True), *texts(playbook_pages.rows((found[1],)))] == snapshot
 
 
-def test_what_came_but_may_begin_anew(crash, snapshot):
+def test_a_recovered_condition_stays_open_until_it_lasts(crash, snapshot):
     eventually = stands(crash, Query(), healed_us=SECOND, at_us=2 * SECOND)[2]
     assert eventually.state == "open"
     assert eventually.detail == snapshot
@@ -236,7 +236,7 @@ def test_a_narrow_line_leaves_the_seed_and_the_year_out(tmp_path):
     assert row.end[0] == "01-31 10:15 "
 
 
-def test_what_a_session_was_is_reported(tmp_path, snapshot):
+def test_session_summaries_show_the_playbook(tmp_path, snapshot):
     path = session(tmp_path, "20260131T101500-a")
     about = texts(playbook_pages.about_session(playbook_pages.card(path)))[:3]
     assert [*about, *texts(playbook_pages.expected(path))] == snapshot

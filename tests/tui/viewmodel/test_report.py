@@ -67,7 +67,7 @@ def test_asking_changes_nothing():
     assert asked.finish().to_json() == left_alone.finish().to_json()
 
 
-def test_what_is_decided_and_what_is_open_are_distinguished(snapshot):
+def test_decided_and_open_expectations_are_distinguished(snapshot):
     early, late = live(EXPECTING, SECOND // 2), live(EXPECTING, 4 * SECOND)
     begun, verdict = section(so_far(early), "Verdict"), section(so_far(late), "Verdict")
     assert [line[0] for line in begun[1:]] == [glyphs.LAGGING] * 4
@@ -123,7 +123,7 @@ def test_broken_rules_stand_before_those_that_this_version_is_known_for(told, sn
     assert section(with_result(told, violations=(known, broken)), "Safety") == snapshot
 
 
-def test_what_is_overdue_and_who_is_stuck(told, snapshot):
+def test_overdue_liveness_and_stuck_nodes_are_listed(told, snapshot):
     late = events.LivenessViolated(
         20 * SECOND, "leader-elected", "orders-0", -1, "nobody leads", 8 * SECOND, SECOND, ""
     )

@@ -34,7 +34,7 @@ def test_a_follower_reports_its_ends_the_leaders_its_epoch_and_its_fetch(snapsho
     assert told(home, 2, view(), wire) == snapshot
 
 
-def test_what_is_wrong_with_a_replica_is_reported(snapshot):
+def test_tooltips_describe_unhealthy_replicas(snapshot):
     cluster = troubled()
     sick, cut = cluster.partitions[1:]
     split = replace(sick, leaders=(1, 2))

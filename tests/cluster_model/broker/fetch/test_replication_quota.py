@@ -59,7 +59,7 @@ def test_windows_are_a_second_and_eleven_are_kept() -> None:
     assert not rate.above(29 * SECOND, 110)
 
 
-def test_what_is_older_than_eleven_seconds_is_forgotten() -> None:
+def test_the_quota_window_is_eleven_seconds() -> None:
     rate = SimpleRate()
     rate.record(0, 1_000_000)
     assert rate.above(11 * SECOND - 1, 1_000)
@@ -241,7 +241,7 @@ def caught_up_after(found: Cluster, topic: str) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["0.11", "2.6", "3.9"])
 @pytest.mark.parametrize("side", ["leader", "follower"])
-def test_what_is_held_back_takes_as_long_as_its_rate_says_and_the_rest_does_not(side: str, kafka: str) -> None:
+def test_only_throttled_replicas_are_limited_to_the_quota(side: str, kafka: str) -> None:
     found = cluster(side, kafka=kafka)
     missing = found.cluster_state.replica("held-0", 1).log.leo - found.cluster_state.replica("held-0", 3).log.leo
     free = caught_up_after(found, "free")

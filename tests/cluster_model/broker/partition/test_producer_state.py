@@ -216,7 +216,7 @@ def test_a_snapshot_file_keeps_the_last_batch_of_each_producer_only() -> None:
     assert [said(memory, first, 1)[1] for first in range(3)] == [-1, -1, 4]
 
 
-def test_what_was_truncated_is_forgotten() -> None:
+def test_truncated_batches_are_not_in_the_producer_state() -> None:
     log = log_of((PID, 0, 3), (PID, 3, 2))
     log.truncate(3)
     memory = ProducerStateManager()

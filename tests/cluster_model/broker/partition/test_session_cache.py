@@ -381,7 +381,7 @@ def test_a_keyframe_restores_sessions(slots: int) -> None:
     assert comes_out_again(found, act)
 
 
-def test_what_a_session_saves_is_no_part_of_what_is_replicated() -> None:
+def test_replication_does_not_depend_on_the_size_of_the_session_cache() -> None:
     """With room for all sessions and with room for none, the same records are appended at the same times."""
     ends = []
     for slots in (0, 1_000):

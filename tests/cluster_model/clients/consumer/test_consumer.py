@@ -79,7 +79,7 @@ def test_records_are_returned_in_order_and_the_position_moves_with_them() -> Non
     assert (rig.consumer.positions, rig.consumer.read) == ({"t-0": 5}, 5)
 
 
-def test_what_is_read_is_reported_with_its_source_and_its_age() -> None:
+def test_reads_are_recorded_with_broker_and_latency() -> None:
     rig = ConsumerRig()
     rig.run(5 * MS)
     fill(rig, "t-0", 1, 1)
@@ -106,7 +106,7 @@ def test_only_one_fetch_is_under_way_to_each_leader() -> None:
     assert (len(rig.asked(FetchRequest, 1)), len(rig.asked(FetchRequest, 2))) == (1, 2)
 
 
-def test_what_a_poll_does_not_hand_out_stays_buffered_for_the_next_one() -> None:
+def test_records_beyond_max_poll_records_stay_buffered_for_the_next_poll() -> None:
     rig = ConsumerRig(config={"max.poll.records": 3}, processing_us=10 * MS)
     fill(rig, "t-0", 5)
     answer(rig, data(rig, "t-0", 0, 5))
@@ -170,7 +170,7 @@ def test_a_consumer_that_was_read_is_fetched_after_the_others() -> None:
     assert [asked.partition for asked in rig.asked(FetchRequest, 1)[-1].partitions] == ["t-1", "t-2", "t-0"]
 
 
-def test_what_was_fetched_for_a_position_that_was_left_is_thrown_away() -> None:
+def test_buffered_records_of_a_former_position_are_dropped() -> None:
     rig = ConsumerRig(config={"max.poll.records": 2}, processing_us=10 * MS)
     fill(rig, "t-0", 6)
     answer(rig, data(rig, "t-0", 0, 4))
@@ -430,7 +430,7 @@ def test_a_loaded_consumer_continues_exactly_as_the_first_time() -> None:
 
 
 @pytest.mark.parametrize(("kafka", "kept"), [("2.4", True), ("2.3", False)])
-def test_what_was_fetched_before_a_pause_is_kept_since_2_4(kafka: str, kept: bool) -> None:
+def test_records_fetched_before_a_pause_are_kept_since_2_4(kafka: str, kept: bool) -> None:
     rig = ConsumerRig(kafka=kafka, processing_us=100 * MS)
     fill(rig, "t-0", 2, 3)
     answer(rig, data(rig, "t-0", 0, 2))

@@ -130,7 +130,7 @@ def test_a_pause_below_the_session_timeout_is_not_seen_and_a_longer_one_makes_a_
     assert owned(cluster) == ALL
 
 
-def test_what_was_not_committed_is_read_again_by_a_consumer_that_gets_it() -> None:
+def test_uncommitted_records_are_read_again_by_the_new_owner() -> None:
     cluster = Cluster.build(spec(config={"session.timeout.ms": 10_000, "auto.commit.interval.ms": 60_000}), 1)
     cluster.run(15 * SECOND)
     cluster.pause(FIRST_MEMBER)

@@ -66,7 +66,7 @@ def test_one_lookup_is_under_way_at_a_time() -> None:
     assert everywhere(rig, FindCoordinatorRequest) == 1
 
 
-def test_who_learns_of_no_coordinator_asks_for_metadata() -> None:
+def test_a_member_without_a_coordinator_requests_metadata() -> None:
     rig = MemberRig()
     before = everywhere(rig, MetadataRequest)
     who = next(broker for broker in BROKERS if rig.asked(FindCoordinatorRequest, broker))
@@ -85,7 +85,7 @@ def test_a_join_is_waited_for_as_long_as_the_rebalance_may_take() -> None:
     assert everywhere(rig, FindCoordinatorRequest) == 2
 
 
-def test_what_is_not_answered_in_time_is_asked_again() -> None:
+def test_a_request_that_times_out_is_sent_again() -> None:
     rig = MemberRig(config={"request.timeout.ms": 2_000})
     rig.find()
     rig.joined()
@@ -99,7 +99,7 @@ def test_what_is_not_answered_in_time_is_asked_again() -> None:
     assert len(rig.asked(OffsetFetchRequest, COORDINATOR)) == asked + 1
 
 
-def test_what_is_committed_is_asked_for_again_after_the_back_off() -> None:
+def test_committed_offsets_are_fetched_again_after_the_backoff() -> None:
     rig = MemberRig()
     rig.find()
     rig.joined()
@@ -156,7 +156,7 @@ def test_an_answer_to_a_heartbeat_of_before_a_rebalance_is_of_no_interest() -> N
     assert heartbeat.due_now(rig.now + 3 * SECOND)
 
 
-def test_what_was_asked_of_a_broker_is_lost_with_the_connection() -> None:
+def test_requests_in_flight_are_lost_with_the_connection() -> None:
     rig = MemberRig()
     rig.find()
     link = classic(rig).link
@@ -191,7 +191,7 @@ def test_a_consumer_that_is_about_to_join_commits_nothing_automatically() -> Non
     assert (len(rig.commits()), rig.of(CommitFailed)) == (before, [])
 
 
-def test_what_is_committed_is_not_asked_for_during_a_rebalance() -> None:
+def test_committed_offsets_are_not_fetched_during_a_rebalance() -> None:
     rig = MemberRig(config=COOPERATIVE, commit="none")
     rig.find()
     rig.joined()

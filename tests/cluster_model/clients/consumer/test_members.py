@@ -116,7 +116,7 @@ def test_a_join_at_the_wrong_broker_looks_for_the_right_one_and_keeps_the_member
         (E.FENCED_INSTANCE_ID, "FencedInstanceIdException"),
     ],
 )
-def test_what_will_not_pass_ends_the_application(error: KafkaError, name: str) -> None:
+def test_fatal_join_errors_end_the_application(error: KafkaError, name: str) -> None:
     rig = MemberRig()
     rig.find()
     rig.joined(error=error)
@@ -142,7 +142,7 @@ def test_a_member_starts_at_what_its_group_has_committed_and_holds_it_against_th
     assert rig.asked(FetchRequest, 1) == []
 
 
-def test_what_is_committed_is_asked_for_again_while_it_is_loaded() -> None:
+def test_committed_offsets_are_fetched_again_while_the_coordinator_loads() -> None:
     rig = MemberRig()
     rig.find()
     rig.joined()

@@ -79,7 +79,7 @@ def test_the_classic_protocol_is_always_there(value: str, snapshot: SnapshotAsse
         ("4.0", "kraft", {"group.remote.assignor": "range"}, "other_protocol"),
     ],
 )
-def test_what_the_version_or_the_protocol_lacks_is_refused(
+def test_group_settings_unsupported_by_version_or_protocol_are_rejected(
     kafka: str, mode: str, config: dict[str, ConfigValue], code: str, snapshot: SnapshotAssertion
 ) -> None:
     with pytest.raises(ModelError) as caught:

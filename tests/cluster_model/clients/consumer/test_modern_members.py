@@ -122,7 +122,7 @@ def test_with_nothing_to_take_up_it_waits_for_the_interval_of_the_coordinator() 
 # -- reconciling -------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_to_go_is_committed_and_given_up_while_the_rest_is_read() -> None:
+def test_revoked_partitions_are_committed_while_others_are_read() -> None:
     rig = member()
     fill(rig, "t-0", 4)
     fill(rig, "t-1", 4)
@@ -144,7 +144,7 @@ def test_what_is_to_go_is_committed_and_given_up_while_the_rest_is_read() -> Non
     assert rig.consumer.assignment == ("t-0",)
 
 
-def test_what_is_about_to_go_is_not_returned_any_more() -> None:
+def test_records_of_partitions_being_revoked_are_not_returned() -> None:
     rig = member()
     for name in rig.partitions:
         fill(rig, name, 4)
@@ -163,7 +163,7 @@ def test_without_automatic_commits_nothing_is_waited_for() -> None:
     assert (rig.commits(), rig.last.owned) == ([], ("t-1",))
 
 
-def test_what_is_processed_is_finished_before_anything_is_given_up() -> None:
+def test_processing_ends_before_partitions_are_revoked() -> None:
     rig = member(processing_us=SECOND, commit="none")
     fill(rig, "t-0", 9)
     answer(rig, data(rig, "t-0", 0, 9))
@@ -193,7 +193,7 @@ def test_an_assignment_that_changes_again_is_taken_up_one_after_the_other() -> N
     assert rig.last.owned == ()
 
 
-def test_what_it_has_is_not_told_while_that_is_about_to_change() -> None:
+def test_owned_partitions_are_not_reported_while_they_change() -> None:
     rig = Rig(commit="none")
     rig.find()
     rig.answer_beat(1, ("t-0",))
@@ -278,7 +278,7 @@ def test_a_coordinator_that_reads_is_asked_again_after_the_back_off() -> None:
     assert rig.last.owned == ("t-0", "t-1")
 
 
-def test_what_was_refused_does_not_wait_for_the_interval() -> None:
+def test_a_rejected_heartbeat_is_repeated_before_the_interval() -> None:
     rig = Rig()
     rig.find()
     rig.answer_beat(1, ("t-0",))
@@ -332,7 +332,7 @@ def test_an_answer_that_comes_too_late_is_of_no_interest() -> None:
     assert (rig.coordination.member.generation, rig.consumer.assignment) == (1, ("t-0", "t-1"))
 
 
-def test_what_is_under_way_when_everything_is_reported_is_begun_anew_with_the_answer() -> None:
+def test_a_revocation_restarts_with_the_response_to_a_full_heartbeat() -> None:
     """The coordinator may take what it owns from it as soon as it says that it does not have it."""
     rig = member(partitions=3)
     rig.run(INTERVAL)
@@ -439,7 +439,7 @@ def test_a_new_share_begins_the_interval_of_automatic_commits_anew() -> None:
 
 
 @pytest.mark.parametrize("fenced", [False, True])
-def test_what_is_committed_is_reported_again_of_a_partition_that_was_gone_meanwhile(fenced: bool) -> None:
+def test_the_committed_offset_is_used_again_for_a_reassigned_partition(fenced: bool) -> None:
     rig = member()
     rig.run(INTERVAL)
     rig.accept()

@@ -38,7 +38,7 @@ def test_a_duration_is_read_as_iso_8601(text: str, back_us: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["by_duration", "by_duration:", "by_duration:P", "by_duration:PT", "newest"])
-def test_what_is_no_policy_is_refused(text: str, snapshot: SnapshotAssertion) -> None:
+def test_unknown_reset_policies_are_rejected(text: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ModelError) as caught:
         check("consumer", "auto.offset.reset", text)
     assert caught.value.code == "wrong_form"

@@ -58,7 +58,7 @@ def test_a_forced_close_fails_what_was_never_sent_and_leaves_unknown_what_was() 
     assert rig.producer.queued == rig.producer.in_flight == rig.producer._accumulator.used == 0
 
 
-def test_what_was_proved_not_to_be_written_fails_at_a_forced_close() -> None:
+def test_rejected_batches_fail_at_a_forced_close() -> None:
     rig = ProducerRig(batches=2)
     rig.make_all()
     rig.answer(rig.produced()[0], E.NOT_ENOUGH_REPLICAS)

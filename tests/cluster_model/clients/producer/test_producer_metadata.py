@@ -134,7 +134,7 @@ def test_metadata_requests_go_round_the_brokers() -> None:
 # --- send waits for metadata ----------------------------------------------------------------------------------------
 
 
-def test_what_waits_for_metadata_is_sent_as_soon_as_it_is_there() -> None:
+def test_batches_waiting_for_metadata_are_sent_when_it_arrives() -> None:
     rig = ProducerRig(leaders=(), batches=9, batch=3)
     rig.run(50 * MS)
     assert (rig.producer.sent, len(rig.metadata_asked())) == (0, 1)

@@ -293,7 +293,7 @@ def test_a_producer_that_is_fenced_by_a_coordinator_is_so_for_good(
         (OFFSETS, E.INVALID_TXN_STATE), (END, E.INVALID_TXN_STATE), (COMMIT, E.INVALID_GROUP_ID),
     ],
 )  # fmt: skip
-def test_what_is_fatal(kind: str, error: KafkaError) -> None:
+def test_fatal_errors_of_the_transaction_manager(kind: str, error: KafkaError) -> None:
     talk = at_work(kind)
     talk.answer(error)
     assert (talk.manager.state, talk.manager.error) == (S.FATAL_ERROR, error)
@@ -341,7 +341,7 @@ def test_since_4_0_an_unknown_mapping_is_fatal(kind: str) -> None:
     assert talk.manager.error is E.INVALID_PRODUCER_ID_MAPPING
 
 
-def test_what_waits_is_given_up_with_the_transaction() -> None:
+def test_pending_requests_are_dropped_with_the_transaction() -> None:
     talk = at_work(OFFSETS)
     talk.manager.add_partition("orders-1")
     talk.answer(E.TRANSACTION_ABORTABLE)

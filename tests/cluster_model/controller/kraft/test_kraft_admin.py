@@ -191,7 +191,7 @@ def test_replicas_that_nobody_can_be_moved_to(shared: Watched, replicas: tuple[i
     ]
 
 
-def test_what_is_on_the_move_can_be_listed() -> None:
+def test_ongoing_reassignments_are_listed() -> None:
     watched = Watched(brokers=4)
     watched.run(1)
     watched.cluster.crash(4)
@@ -228,7 +228,7 @@ def test_a_controller_that_is_not_active_refuses(shared: Watched, request_: Any)
     assert list(shared.cluster.cluster_state.records) == [P]
 
 
-def test_what_is_not_committed_is_not_answered_and_a_new_controller_does_it_once() -> None:
+def test_an_uncommitted_request_is_unanswered_and_done_once_by_the_new_controller() -> None:
     """The active controller is isolated from the other voters: it applies the topic, and has to revert it."""
     watched = Watched()
     cluster = watched.cluster

@@ -178,7 +178,7 @@ def batches(node: Node) -> list[tuple[int, list[str]]]:
     return found
 
 
-def test_what_is_proposed_meanwhile_goes_together_with_the_next_request(rig: Rig) -> None:
+def test_proposals_during_a_request_are_batched_into_the_next(rig: Rig) -> None:
     rig.manager.propose(proposal("a"))
     for partition in ("b", "c"):
         rig.manager.propose(proposal(partition))
@@ -209,7 +209,7 @@ def test_a_refusal_of_everything_is_answered_by_the_same_after_50_ms(rig: Rig) -
     assert batches(rig.old) == [(1 * MS, ["a/1"]), (54 * MS, ["a/1", "b/1"])]
 
 
-def test_what_the_answers_make_leaders_propose_anew_goes_together_and_nothing_twice(rig: Rig) -> None:
+def test_repeated_proposals_are_batched_without_duplicates(rig: Rig) -> None:
     def take(answer: AlterPartitionResponse) -> None:
         rig.answers.append(answer)
         if answer.error:

@@ -129,7 +129,7 @@ def test_a_leader_that_restarts_at_once_does_not_lead_its_epoch_again() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["crash", "power_off"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_what_a_leader_committed_survives_it(how: str, seed: int) -> None:
+def test_committed_records_survive_their_leader(how: str, seed: int) -> None:
     rig = QuorumRig(3, 1, seed=seed)
     for number in range(40):
         rig.append(f"r{number}")
@@ -158,7 +158,7 @@ def test_power_losses_of_all_take_nothing_that_was_acknowledged() -> None:
     assert rig.applied(rig.leader()) == ["first", "a", "b", "x"]
 
 
-def test_what_waits_to_be_written_dies_with_its_leader() -> None:
+def test_unwritten_records_are_lost_with_their_leader() -> None:
     rig = QuorumRig(3)
     rig.run(SECOND)
     assert rig.append("never") == 4
@@ -171,7 +171,7 @@ def test_what_waits_to_be_written_dies_with_its_leader() -> None:
 
 
 @pytest.mark.parametrize("kafka", ["3.3", "3.9"])
-def test_what_an_isolated_leader_wrote_vanishes(kafka: str) -> None:
+def test_records_of_an_isolated_leader_are_truncated(kafka: str) -> None:
     rig = QuorumRig(3, 1, kafka=kafka)
     rig.run(5 * SECOND)
     rig.isolate(1001)

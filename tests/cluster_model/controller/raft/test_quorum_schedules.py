@@ -56,7 +56,9 @@ def stand(peer: RaftClient) -> Any:
 
 @pytest.mark.parametrize(("voters", "observers", "kafka"), SHAPES)
 @pytest.mark.parametrize(("seed", "jitter"), [(11, 300), (12, 0), (302, 300), (364, 0)])
-def test_what_is_left_out_changes_nothing(voters: int, observers: int, kafka: str, seed: int, jitter: int) -> None:
+def test_skipped_idle_polls_do_not_change_the_outcome(
+    voters: int, observers: int, kafka: str, seed: int, jitter: int
+) -> None:
     quick, naive = [
         QuorumRig(voters, observers, kafka=kafka, seed=seed, jitter=jitter, naive=naive) for naive in (False, True)
     ]

@@ -302,7 +302,7 @@ def test_a_new_partition_is_in_sync_where_it_lives() -> None:
         (PLAIN._replace(leader=NO_LEADER, isr=(1,)), (3,), True, 3),
     ],
 )
-def test_what_an_administrator_gets(
+def test_elections_requested_by_an_administrator_in_kraft(
     state: PartitionState, active: tuple[int, ...], unclean: bool, found: KafkaError | int
 ) -> None:
     made = elect_requested_kraft(

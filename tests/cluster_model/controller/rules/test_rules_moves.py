@@ -68,7 +68,7 @@ def test_kraft_goes_back() -> None:
     assert back.state == PartitionState(P, 1, 6, (1, 2, 3), 11, (1, 2, 3))
 
 
-def test_what_cannot_go_back() -> None:
+def test_reassignments_that_cannot_be_cancelled() -> None:
     cancel = admin_rules.cancel_kraft
     assert cancel(PLAIN, **how()) is KafkaError.NO_REASSIGNMENT_IN_PROGRESS
     lost = PartitionState(P, 4, 5, (4,), 9, (4, 1), (4,), (1,))
@@ -226,7 +226,9 @@ FENCED, UNFENCED, SHUTTING, NOW = BrokerControlState
         (NOW, {}, NOW),
     ],
 )
-def test_what_a_heartbeat_leads_to(now: BrokerControlState, asked: dict[str, Any], becomes: BrokerControlState) -> None:
+def test_broker_states_after_a_heartbeat(
+    now: BrokerControlState, asked: dict[str, Any], becomes: BrokerControlState
+) -> None:
     plain: dict[str, Any] = {
         "want_fence": False, "want_shut_down": False, "metadata_offset": 0, "registration_offset": 7, "leads": False,
     }  # fmt: skip

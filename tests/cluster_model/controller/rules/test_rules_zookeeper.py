@@ -151,7 +151,7 @@ def test_an_offline_replica_leaves_the_isr(
         (PLAIN._replace(leader=NO_LEADER, isr=(1,)), (), True, KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE),
     ],
 )
-def test_what_an_administrator_gets(
+def test_elections_requested_by_an_administrator_with_zookeeper(
     state: PartitionState, live: tuple[int, ...], unclean: bool, found: KafkaError | int
 ) -> None:
     made = elect_requested_zk(

@@ -42,7 +42,7 @@ ENDS: dict[str, Callable[[Watched], None]] = {
 
 
 @pytest.mark.parametrize("end", list(ENDS))
-def test_what_a_controller_had_not_sent_when_it_failed_is_never_sent(end: str) -> None:
+def test_a_failed_controller_drops_its_unsent_batches(end: str) -> None:
     """Sent in its next term it would stop replicas in the name of an epoch that never decided so."""
     rig = half_way("2.8")
     context = rig.control(1).controller.work.context
@@ -56,7 +56,7 @@ def test_what_a_controller_had_not_sent_when_it_failed_is_never_sent(end: str) -
 
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.8"])
-def test_what_was_gathered_comes_back_with_the_time_and_with_no_other(kafka: str) -> None:
+def test_snapshots_keep_the_batches_collected_so_far(kafka: str) -> None:
     rig = half_way(kafka)
     inside = pack(rig.cluster.save())
     there = gathered(rig)

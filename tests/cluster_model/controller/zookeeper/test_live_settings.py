@@ -52,7 +52,7 @@ def test_unclean_elections_allowed_by_default_at_run_time_are_held_at_once(kafka
     assert rig.cluster.brokers[3].replicas["orders-0"].leader == 3
 
 
-def test_what_another_broker_alone_is_reported_is_not_the_controllers_business() -> None:
+def test_the_controller_ignores_dynamic_configs_of_other_brokers() -> None:
     rig = leaderless("2.3")
     assert alter(rig, "3", UNCLEAN, "true") is KafkaError.NONE
     rig.run(1)
@@ -117,7 +117,7 @@ def test_a_session_that_ends_forgets_no_configuration() -> None:
     assert work.allows_unclean
 
 
-def test_what_a_broker_refuses_its_controller_goes_without_too() -> None:
+def test_a_config_rejected_by_the_broker_does_not_reach_its_controller() -> None:
     """Five times as many threads are too many at once (``DynamicThreadPool``)."""
     rig = Watched.of("2.3")
     rig.run(1)

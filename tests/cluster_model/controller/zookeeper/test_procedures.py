@@ -212,7 +212,7 @@ def test_a_broker_that_was_paused_beyond_its_session_registers_again() -> None:
     assert rig.record("orders-0").isr == (1, 2, 3)
 
 
-def test_what_is_sent_to_a_paused_broker_comes_in_order_and_one_at_a_time() -> None:
+def test_controller_requests_to_a_paused_broker_arrive_in_order_one_at_a_time() -> None:
     rig = Watched.of("2.8", placement=((1, 2, 3), (2, 1, 3)), brokers=4)
     rig.run(1)
     rig.cluster.pause(3)

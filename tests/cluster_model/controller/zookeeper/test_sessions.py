@@ -30,7 +30,7 @@ def test_a_broker_about_to_stop_asks_the_next_session_who_the_controller_is(kafk
     assert not rig.plane.is_live(2)
 
 
-def test_what_was_asked_between_two_sessions_is_abandoned_when_the_next_begins() -> None:
+def test_requests_between_two_sessions_are_dropped_when_the_next_begins() -> None:
     """It is never answered: a task, or the write of an ISR, would block all later ones."""
     rig = Watched.of("2.3", placement=((3, 1, 2),), brokers=4)
     rig.run(1)
@@ -55,7 +55,7 @@ def test_what_was_asked_between_two_sessions_is_abandoned_when_the_next_begins()
     assert any("/brokers/topics/orders/partitions/0/state" in line and "by='leader'" in line for line in rig.lines)
 
 
-def test_what_was_asked_in_a_session_is_abandoned_with_it() -> None:
+def test_requests_of_an_expired_session_are_dropped() -> None:
     """The write may have been done; the broker cannot know, and considers it failed."""
     rig = Watched.of("2.3", placement=((3, 1, 2),), brokers=4)
     rig.run(1)

@@ -134,7 +134,7 @@ def test_nothing_is_asked_for_in_vain() -> None:
     assert Rig("0.10.2").look(TRANSACTIONS) == 0
 
 
-def test_what_is_under_way_is_saved() -> None:
+def test_snapshots_keep_pending_topic_creations() -> None:
     rig, other = Rig(), Rig()
     rig.look()
     other.maker.load(rig.maker.save())

@@ -122,7 +122,7 @@ def test_a_session_must_be_neither_short_nor_long(session: int) -> None:
         ("2.4", OffsetDeleteRequest(0, "g", ("orders-0",)), ERROR.GROUP_ID_NOT_FOUND),
     ],
 )
-def test_what_a_version_lacks_it_says(kafka: str, request_: Any, error: KafkaError) -> None:
+def test_unsupported_requests_get_an_error(kafka: str, request_: Any, error: KafkaError) -> None:
     talk = started(kafka)
     assert talk.ask(OWNER, request_).error == error
 

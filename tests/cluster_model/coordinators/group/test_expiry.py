@@ -44,7 +44,7 @@ TABLE: list[tuple[str, GroupMetadata, list[str]]] = [
 
 
 @pytest.mark.parametrize(("what", "found", "gone"), TABLE, ids=[row[0] for row in TABLE])
-def test_what_expires(what: str, found: GroupMetadata, gone: list[str]) -> None:
+def test_offsets_that_expire(what: str, found: GroupMetadata, gone: list[str]) -> None:
     assert expired(found, NOW, Profile.of("3.9", "kraft"), KEPT) == gone, what
 
 
@@ -84,7 +84,7 @@ def test_a_time_of_its_own_goes_before_the_retention() -> None:
     assert "in-0" in expired(found, 101, profile, KEPT)
 
 
-def test_what_is_being_committed_anew_stays() -> None:
+def test_offsets_with_a_pending_commit_do_not_expire() -> None:
     found = group(GroupState.EMPTY, since=0)
     found.offsets.prepare((("in-0", committed_at(NOW)),))
     assert expired(found, NOW, Profile.of("3.9", "kraft"), KEPT) == EVERYTHING[1:]

@@ -173,7 +173,9 @@ def record(offset: int, kind: int, value: int, pid: int = 7) -> tuple[Batch, lis
         ([(0, TRANSACTIONAL, 5), (1, COMMIT, 0), (2, TRANSACTIONAL, 6)], 5, 6),
     ],
 )
-def test_what_a_log_says(story: list[tuple[int, int, int]], committed: int | None, pending: int | None) -> None:
+def test_offsets_replayed_from_a_log(
+    story: list[tuple[int, int, int]], committed: int | None, pending: int | None
+) -> None:
     found = replay_batches([record(*each) for each in story])
     values = [value.offset for value, _at in found.offsets.values()]
     staged = [value.offset for each in found.pending.values() for value, _at in each.values()]

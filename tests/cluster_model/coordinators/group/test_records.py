@@ -94,7 +94,7 @@ def test_a_commit_that_failed_leaves_what_was() -> None:
     assert not offsets.unstable("t-0")
 
 
-def test_what_was_removed_while_a_commit_was_on_its_way_stays_removed() -> None:
+def test_an_offset_removed_during_a_commit_stays_removed() -> None:
     offsets = GroupOffsets()
     offsets.put("t-0", at(1), 3)
     offsets.prepare((("t-0", at(2)),))

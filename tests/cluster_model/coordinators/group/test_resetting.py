@@ -77,7 +77,7 @@ def test_every_strategy_is_in_the_table() -> None:
     assert [each for each in Strategy if not any(row[0] is each for row in TABLE)] == []
 
 
-def test_what_was_never_committed_cannot_be_shifted(snapshot: SnapshotAssertion) -> None:
+def test_shift_by_needs_a_committed_offset(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ResetError) as caught:
         new_offset(Strategy.SHIFT_BY, P, 1, NOTHING)
     assert str(caught.value) == snapshot

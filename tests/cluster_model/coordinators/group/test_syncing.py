@@ -47,7 +47,7 @@ def test_an_assignment_that_cannot_be_stored_starts_another_rebalance() -> None:
     assert table.group.members[two].assignment == NOTHING
 
 
-def test_what_could_not_be_stored_leaves_nobody_with_an_old_assignment() -> None:
+def test_a_failed_group_write_clears_all_assignments() -> None:
     table = Table()
     one, two = table.settled(2)
     assert table.group.members[two].assignment != NOTHING

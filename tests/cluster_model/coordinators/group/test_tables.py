@@ -57,7 +57,7 @@ def test_groups_are_listed_by_name() -> None:
 @pytest.mark.parametrize(
     "state", ["Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Dead"]
 )
-def test_what_the_tool_says_of_a_state(state: str, snapshot: SnapshotAssertion) -> None:
+def test_warnings_of_the_groups_tool_by_state(state: str, snapshot: SnapshotAssertion) -> None:
     words = warning(DescribedGroup("g", 0, state))
     assert bool(words) == (state != "Stable")
     assert words == snapshot

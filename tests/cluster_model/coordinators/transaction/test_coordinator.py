@@ -160,7 +160,7 @@ def test_the_next_transaction_waits_until_the_last_one_s_markers_are_written(tal
     assert producer.init() is E.CONCURRENT_TRANSACTIONS
 
 
-def test_what_is_decided_and_not_marked_is_never_initialized(talk: Talk) -> None:
+def test_init_producer_id_waits_for_pending_markers(talk: Talk) -> None:
     producer = begun(talk, "pay", "orders-0")
     metadata = talk.transactions(producer.coordinator).registry.ids["pay"]
     metadata.value = metadata.value._replace(state=S.PREPARE_ABORT)

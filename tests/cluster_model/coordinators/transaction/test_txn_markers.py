@@ -67,7 +67,7 @@ def test_one_request_for_each_leader_and_done_when_all_have_answered() -> None:
     assert not rig.sender.sending
 
 
-def test_what_its_own_broker_leads_goes_there_directly() -> None:
+def test_markers_for_local_leaders_skip_the_network() -> None:
     rig = Rig()
     rig.known.states["t-0"] = PartitionState("t-0", 1, 0, (), 0, ())
     rig.begin("t-0")
@@ -112,7 +112,7 @@ def test_a_partition_that_is_deleted_needs_no_marker() -> None:
     assert rig.done == ["pay", "pay"]
 
 
-def test_what_was_lost_on_the_way_is_sent_again() -> None:
+def test_lost_marker_requests_are_sent_again() -> None:
     rig = Rig()
     rig.begin("t-0", "t-2")
     rig.sender.on_disconnect(2)

@@ -26,7 +26,7 @@ def test_files_are_found_all_the_way_down_in_the_order_of_their_paths(tmp_path: 
     assert found(tmp_path) == ["a/b/c.YAML", "a/z.yml", "a.yaml", "b.yaml"]
 
 
-def test_what_is_hidden_and_fragments_are_left_out_but_broken_files_are_not(tmp_path: Path) -> None:
+def test_hidden_files_and_fragments_are_skipped_but_broken_files_are_not(tmp_path: Path) -> None:
     put(tmp_path, ".hidden.yaml", ".git/x.yaml", "a.yaml")
     put(tmp_path, "zone.yaml", text="floodmark: 1\nfragment: zone\nsteps: []\n")
     put(tmp_path, "flow.yaml", text="{floodmark: 1, 'fragment': x}\n")

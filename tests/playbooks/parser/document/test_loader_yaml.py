@@ -83,7 +83,7 @@ REFUSED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused(name: str, snapshot: SnapshotAssertion) -> None:
+def test_invalid_yaml_is_rejected(name: str, snapshot: SnapshotAssertion) -> None:
     text, place = REFUSED[name]
     problems = mistakes_of(lambda: compose(text, "f.yaml"))
     assert places(problems) == [place]

@@ -131,16 +131,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_with_a_variable_is_reported_once_and_where_it_stands(
-    name: str, snapshot: SnapshotAssertion
-) -> None:
+def test_invalid_variables_are_reported_once_at_their_position(name: str, snapshot: SnapshotAssertion) -> None:
     text, place = WRONG[name]
     found = told(text)
     assert places(found) == [place]
     assert messages(found) == snapshot
 
 
-def test_what_a_bad_variable_touches_is_no_second_mistake(snapshot: SnapshotAssertion) -> None:
+def test_uses_of_an_invalid_variable_are_no_further_errors(snapshot: SnapshotAssertion) -> None:
     found = told("steps:\n  - {at: '${a}', inject: '${b}', target: 'broker(${c})', for: '${d}'}\n"
                     "  - {at: 1s, inject: crash, target: 'broker(${e})', for: '${f}'}\n"
                     "expect: ['leo(${g}) == ${h}']\n")  # fmt: skip

@@ -246,7 +246,7 @@ def test_times_may_not_go_back_inside_a_round_nor_before_what_rounds_take(snapsh
         ("{repeat: 2, at: 1s, after: 1s, steps: [heal: all]}", "steps[1].after"),
     ],
 )
-def test_what_is_wrong_with_a_group_is_reported(steps: str, key: str, snapshot: SnapshotAssertion) -> None:
+def test_invalid_step_groups_are_reported(steps: str, key: str, snapshot: SnapshotAssertion) -> None:
     found = mistakes(f"- {steps}")
     assert keys(found) == [key]
     assert messages(found) == snapshot

@@ -79,11 +79,11 @@ def test_a_followers_crash_does_not_elect_the_successor_of_another_leader(by: st
 
 
 @pytest.mark.parametrize("by", fault_effects.OPERATOR)
-def test_what_an_operator_moves_is_no_effect(by: str) -> None:
+def test_leader_moves_by_an_operator_are_no_fault_effect(by: str) -> None:
     assert of("elected_us", fault(1, LEADER, 5, 90, "slow_disk"), elected(53, 3, by), state(53, 3, 3)) == {1: None}
 
 
-def test_who_left_the_isr_reports_whose_fault_it_was() -> None:
+def test_isr_shrinks_are_attributed_to_the_fault_of_the_removed_replica() -> None:
     shrunk = sign("isr_changed", 30, partition="p-0", leader=1, previous_isr=[1, 2, 3], isr=[1, 3])
     rows = [fault(1, LEADER, 5, 90, "slow_disk"), fault(2, FOLLOWER, 10, 80, "gc_pause"), *fires(30), shrunk]
     assert of("detected_us", *rows) == {1: None, 2: 300}
@@ -123,7 +123,7 @@ def test_a_refused_client_is_the_effect_of_its_own_fault_or_of_the_leaders() -> 
     assert of("recovered_us", fault(4, "audit", 5, 90), refused) == {4: None}
 
 
-def test_what_comes_after_a_fault_and_before_the_next_may_be_its_own() -> None:
+def test_effects_after_a_fault_are_attributed_to_it() -> None:
     rows = [fault(1, LEADER, 5, 10), fault(2, LEADER, 40, 50), *fires(30, 60, alert="OfflinePartitionsCount")]
     assert of("detected_us", *rows, offline(30, 1)) == {1: 300, 2: None}
     assert of("detected_us", *rows, offline(60, 1)) == {1: None, 2: 600}
@@ -219,7 +219,7 @@ def test_a_lag_that_broke_nothing_has_nothing_to_recover_from(target: str) -> No
     assert of("detected_us", *rows) == {1: None, 2: 290}
 
 
-def test_what_stops_a_node_explains_more_than_what_slows_it() -> None:
+def test_stopping_faults_take_precedence_over_slowing_ones() -> None:
     # A follower is out of the ISR long after both began: nothing of time or place tells them apart.
     lacking = [trouble("lacking", 60, 70), state(60, 1, 1, 3)]
     rows = [fault(1, FOLLOWER, 5, 90, "lag"), fault(2, FOLLOWER, 20, 40), *lacking]

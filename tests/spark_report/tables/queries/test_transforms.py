@@ -40,7 +40,7 @@ class TestIntervals:
         )
         assertDataFrameEqual(found, expected)
 
-    def test_what_happens_in_one_microsecond_keeps_its_order(self, events: MakeFrame, ends: MakeFrame) -> None:
+    def test_events_of_one_microsecond_keep_their_order(self, events: MakeFrame, ends: MakeFrame) -> None:
         rows = [
             event("node_paused", 10, broker=1),
             event("node_resumed", 10, broker=1),
@@ -184,7 +184,7 @@ class TestPoints:
         found = told(timeline.points(events(rows)), "finding", "status", "count", "committed", "cause")
         assert found == [("losses", "lost", 1, True, "cut"), ("losses", "missing", 2, False, "cut")]
 
-    def test_what_guards_did_keeps_what_it_was_about(self, events: MakeFrame) -> None:
+    def test_guard_actions_keep_their_fields(self, events: MakeFrame) -> None:
         told_of = {"rule": "max_faults", "detail": "refused", "fault": "crash", "target": "broker 1", "cause": "many"}
         found = told(timeline.points(events([event("guard_acted", 3, **told_of)])), "finding", *told_of)
         assert found == [("guards", *told_of.values())]

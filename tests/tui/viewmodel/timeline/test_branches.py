@@ -209,7 +209,7 @@ async def test_a_click_on_a_rail_goes_to_that_time_of_it_and_on_its_name_to_its_
 
 
 @pytest.mark.slow
-async def test_what_was_undone_is_a_dropped_future():
+async def test_undone_actions_are_drawn_as_a_dropped_future():
     async with driving(session=small()) as driver:
         await driver.seconds(2)
         driver.session_controller.act(Action("inject", "crash", "broker(1)"))

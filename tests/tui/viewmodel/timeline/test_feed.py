@@ -46,7 +46,7 @@ def test_records_that_a_handler_leaves_are_not_called_skipped():
     assert not [each for each in words if "skip" in each]
 
 
-def test_what_comes_with_every_batch_is_no_line(snapshot):
+def test_data_events_are_not_in_the_feed(snapshot):
     feed = Feed()
     feed.take([sample(kind) for kind in sorted(DATA_KINDS)])
     assert feed.notable == 0
@@ -137,7 +137,7 @@ def test_commits_that_fail_again_and_again_are_one_line_for_a_while(snapshot):
     ("detail", "fault", "target"),
     [("refused", "power_loss", "broker 1"), ("healed", "crash, lag", "broker 1, broker 2"), ("stopped", "", "")],
 )
-def test_what_a_guard_did_is_a_line(detail, fault, target, snapshot):
+def test_guard_actions_are_feed_lines(detail, fault, target, snapshot):
     feed = Feed()
     feed.take([events.GuardActed(5, "max_faults", detail, fault, target, "too much")])
     assert texts(feed) == snapshot
@@ -151,7 +151,7 @@ def resumed(at_us, broker=1):
     return events.NodeResumed(at_us, f"broker {broker}", broker)
 
 
-def test_what_is_repeated_is_one_line_the_newest_that_says_how_often(snapshot):
+def test_repeated_events_are_folded_into_the_newest_with_a_count(snapshot):
     feed = Feed()
     feed.take([paused(at * 5_000_000) for at in range(13)])
     feed.take([resumed(61_000_000), paused(62_000_000)])

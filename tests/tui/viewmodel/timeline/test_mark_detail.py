@@ -42,7 +42,7 @@ def test_the_length_is_shown_to_the_millisecond(span_us, told):
     assert minutes_and_seconds(span_us) == told
 
 
-def test_what_happened_in_it_is_counted_by_kind_and_lane(snapshot):
+def test_events_of_a_mark_are_counted_by_kind_and_lane(snapshot):
     happened = [injected(SECOND), down(SECOND), isr(2 * SECOND, "orders-0"), isr(2 * SECOND, "orders-1")]
     tape = taped(*happened, *[acked(at * SECOND, 10) for at in range(5)])
     told = summarise_span(Span(SECOND, 3 * SECOND), happened, tape.load)
@@ -190,7 +190,7 @@ async def test_of_a_session_from_a_bundle_it_is_put_where_it_stays(tmp_path, mon
     assert words == snapshot
 
 
-async def test_what_cannot_be_exported_is_reported(tmp_path, monkeypatch, snapshot):
+async def test_failed_exports_are_reported(tmp_path, monkeypatch, snapshot):
     session = recorded(tmp_path)
     async with driving(session=session) as driver:
         await lived(driver)

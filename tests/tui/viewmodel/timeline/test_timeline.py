@@ -307,7 +307,7 @@ def test_of_many_events_the_first_are_reported_and_the_rest_counted(snapshot):
     assert len(rows) < selection.LINES + 6
 
 
-def test_what_happened_in_a_span_of_time_is_found_by_it(lost):
+def test_notable_events_are_found_by_time_span(lost):
     happened = lost.notable_events(0, LOST_US, 10_000)
     assert happened == sorted(happened, key=lambda event: event.at_us)
     first, last = happened[3].at_us, happened[-3].at_us

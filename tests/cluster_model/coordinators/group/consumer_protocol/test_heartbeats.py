@@ -136,7 +136,7 @@ def test_the_assignor_that_most_members_name_is_taken_and_uniform_unless_any_doe
     assert [len(driver.owned[name]) for name in ("a", "b", "c")] == ([2, 2, 0] if by_range else [2, 1, 1])
 
 
-def test_what_a_member_has_named_once_holds() -> None:
+def test_subscription_and_assignor_persist_until_a_member_changes_them() -> None:
     driver = ConsumerGroupDriver({"s": 2, "t": 2})
     driver.join("a", "s", "t", assignor="range")
     driver.heartbeat("a")
@@ -261,7 +261,7 @@ def test_a_topic_that_comes_grows_or_goes_is_noticed_at_the_next_heartbeat() -> 
     assert driver.group.epoch == 4
 
 
-def test_whoever_notices_it_keeps_what_it_has() -> None:
+def test_the_member_that_detects_new_partitions_keeps_its_own() -> None:
     for noticed in ("a", "b"):
         driver = ConsumerGroupDriver()
         for name in ("a", "b"):
@@ -381,7 +381,7 @@ def test_a_static_member_that_leaves_for_good_is_gone() -> None:
 # -- the log -----------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_read_again_is_what_was_and_what_compaction_leaves_too() -> None:
+def test_replayed_records_restore_the_group_even_after_compaction() -> None:
     driver = ConsumerGroupDriver({"s": 3, "t": 4})
     told: list[ConsumerGroupRecord] = []
     story: list[Callable[[], Any]] = [

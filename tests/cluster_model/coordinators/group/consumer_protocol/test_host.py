@@ -146,7 +146,7 @@ def test_a_new_coordinator_finds_one_group_of_a_name_not_two() -> None:
 # -- when it is answered -----------------------------------------------------------------------------------------------
 
 
-def test_what_is_not_replicated_is_not_told_nor_what_comes_after_it() -> None:
+def test_responses_wait_for_replication_of_their_records_in_order() -> None:
     talk = with_member()
     for follower in (1, 3):
         talk.cluster.pause(follower)
@@ -167,7 +167,7 @@ def test_what_is_not_replicated_is_not_told_nor_what_comes_after_it() -> None:
     assert talk.hand.got[-1].error == E.NONE
 
 
-def test_what_the_log_refuses_has_not_happened() -> None:
+def test_a_failed_append_reverts_the_group() -> None:
     talk = with_member(offsets={"min.insync.replicas": 3})
     talk.cluster.crash(3)
     talk.run(20)
@@ -358,7 +358,7 @@ def test_a_transaction_may_commit_for_a_member_of_today_or_for_nobody() -> None:
     assert talk.host.may_commit_in_transaction(request._replace(group_id="h"), FINE) is None
 
 
-def test_what_was_committed_survives_its_coordinator() -> None:
+def test_committed_offsets_survive_a_coordinator_crash() -> None:
     talk = with_member()
     talk.ask(OWNER, member_commit(1, offset=6))
     talk.cluster.crash(OWNER)

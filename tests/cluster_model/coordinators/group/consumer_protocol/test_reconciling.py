@@ -20,12 +20,12 @@ def test_a_member_that_is_at_the_target_epoch_stays_as_it_is() -> None:
     assert reconcile(current, 5, (C,), (), {}) is current
 
 
-def test_what_nobody_has_is_got_at_once() -> None:
+def test_free_partitions_are_assigned_at_once() -> None:
     found = reconcile(CurrentValue(0, 0, STABLE, (), ()), 3, (A, B), (), {})
     assert found == CurrentValue(3, 0, STABLE, (A, B), ())
 
 
-def test_what_is_to_go_is_given_up_first_in_the_old_epoch() -> None:
+def test_revocations_precede_the_new_epoch() -> None:
     found = reconcile(CurrentValue(4, 3, STABLE, (A, B), ()), 5, (A, C), None, {})
     assert found == CurrentValue(4, 4, UNREVOKED, (A,), (B,))
 
@@ -41,7 +41,7 @@ def test_then_it_goes_to_the_target_epoch_with_what_is_free() -> None:
     assert found == CurrentValue(5, 4, STABLE, (A, C), ())
 
 
-def test_what_somebody_has_yet_to_give_up_is_waited_for() -> None:
+def test_partitions_are_assigned_after_their_owner_revoked_them() -> None:
     waiting = reconcile(CurrentValue(0, 0, STABLE, (), ()), 5, (A, B), (), {B: "other"})
     assert waiting == CurrentValue(5, 0, UNRELEASED, (A,), ())
     assert reconcile(waiting, 5, (A, B), None, {A: "me", B: "other"}) == CurrentValue(5, 5, UNRELEASED, (A,), ())
@@ -66,7 +66,7 @@ def test_since_4_2_it_stays_in_its_epoch_until_it_has_revoked_everything() -> No
     assert reconcile(before, 7, (A,), (A,), {}, bumps=False) == CurrentValue(7, 4, STABLE, (A,), ())
 
 
-def test_what_it_never_took_up_need_not_be_given_up() -> None:
+def test_partitions_the_member_never_owned_need_no_revocation() -> None:
     """Its response was lost: it owns none of these partitions."""
     found = reconcile(CurrentValue(4, 3, STABLE, (A, B), ()), 5, (A,), (A,), {})
     assert found == CurrentValue(5, 4, STABLE, (A,), ())

@@ -24,7 +24,7 @@ def test_the_whole_of_a_name_matches() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["o[", "*", "a{99999999999999999999}", "(" * 5_000])
-def test_what_does_not_compile_is_refused_with_a_reason(pattern: str) -> None:
+def test_invalid_python_patterns_are_rejected_with_a_reason(pattern: str) -> None:
     with pytest.raises(PatternError, match=r".{5,}"):
         compile_python_pattern(pattern)
     assert not compiles(pattern, compile_python_pattern)
