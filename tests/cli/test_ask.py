@@ -28,7 +28,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_an_unsafe_answer_leaves_a_witness_that_comes_to_the_same(
+def test_an_unsafe_answer_writes_a_playbook_with_the_same_outcome(
     typed: Type, here: Path, snapshot: SnapshotAssertion
 ) -> None:
     done = typed("ask", "alone.yaml", *QUICK, "restart broker(1)")

@@ -151,7 +151,7 @@ def test_a_file_named_twice_is_checked_once(typed: Type, here: Path) -> None:
         ("", 1, "    1 | ", "      | ^"),
     ],
 )  # fmt: skip
-def test_the_caret_stands_below_the_column(line: str, column: int, shown: str, below: str) -> None:
+def test_the_caret_is_below_the_column(line: str, column: int, shown: str, below: str) -> None:
     excerpt = excerpt_of(line + "\nmore", 1, column, 80)
     assert excerpt == (shown, below)
 

@@ -67,7 +67,7 @@ def test_faults_prints_the_details_of_one(typed: Type, name: str) -> None:
         assert param.doc in done.out
 
 
-def test_faults_stand_by_family(typed: Type, snapshot: SnapshotAssertion) -> None:
+def test_faults_are_grouped_by_family(typed: Type, snapshot: SnapshotAssertion) -> None:
     lines = typed("faults").out.splitlines()
     cells = [re.split(r" {2,}", line) for line in lines]
     heads = [at for at, (first, *more) in enumerate(cells) if first in FAMILIES and more[0] == "key"]

@@ -55,7 +55,7 @@ def test_a_long_line_breaks_between_words_and_loses_none(text: str, width: int) 
     assert max(map(len, lines)) <= max(width, longest)
 
 
-def test_further_lines_stand_below_the_text_behind_the_label() -> None:
+def test_further_lines_are_indented_to_the_text() -> None:
     console, out = on_a_terminal(30)
     print_parts(console, [("ok       ", "green"), ("acked_lost(clicks) > 0  ", ""), ("(it is 5)", "dim")])
     print_line(console, "     1.000s  broker 1 died, and broker 2 leads")
@@ -78,7 +78,7 @@ def test_a_path_is_never_cut_and_a_pipe_gets_one_line() -> None:
     assert piped.getvalue().splitlines() == [f"session  {path} and {path}"]
 
 
-def test_columns_that_do_not_fit_stand_in_a_second_table() -> None:
+def test_columns_that_do_not_fit_go_to_a_second_table() -> None:
     heads = ("producer", *(f"column-{number}" for number in range(8)))
     console, out = on_a_terminal(60)
     table(console, heads, [("checkout", *(str(number) * 7 for number in range(8)))])

@@ -152,7 +152,7 @@ def test_diff_ignores_the_requester_of_an_operation_but_not_its_arguments(typed:
     assert typed("diff", left, other).code == 1
 
 
-def test_ledger_losses_and_unavailable_time_stand_side_by_side(typed: Type, here: Path) -> None:
+def test_diff_shows_ledger_losses_and_unavailable_time_side_by_side(typed: Type, here: Path) -> None:
     rows = leader_crash()
     fewer = [row for row in rows if row["kind"] != "records_lost"]
     right_rows = numbered(changed(fewer, "node_down", 0, at_us=6 * SECOND))

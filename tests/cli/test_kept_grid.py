@@ -45,9 +45,7 @@ def apart_from_sessions(text: str) -> Any:
     return document
 
 
-def test_it_comes_to_what_the_sessions_of_the_grid_come_to(
-    typed: Type, here: Path, snapshot: SnapshotAssertion
-) -> None:
+def test_a_kept_grid_has_the_same_rows_as_its_sessions(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     words = ("run", "fails.yaml", "--repeat", "2")
     plain = typed(*words, "--json", "--junit", "a.xml", "--out", "elsewhere")
     kept = typed(*words, "--json", "--junit", "b.xml", "--engine", "local")
@@ -110,7 +108,7 @@ def test_a_stopped_run_prints_how_to_resume(
     assert typed("run", "fails.yaml", "--repeat", "3", "--engine", "local").code == 1
 
 
-def test_a_cell_that_breaks_inside_is_kept_and_told(
+def test_a_cell_with_an_internal_error_is_kept_and_reported(
     typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     def broken(*_: object, **__: object) -> None:

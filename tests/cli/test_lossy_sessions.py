@@ -68,9 +68,7 @@ def test_a_report_asks_it_and_finds_the_answer_in_its_tables(
     assert saving["options"]
 
 
-def test_it_is_asked_once_and_again_if_the_answer_is_of_another_trace(
-    lossy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_losses_are_explained_once_per_trace(lossy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Path] = []
     monkeypatch.setattr(spark_jobs, "_explain", lambda path: asked.append(path) is None)
     (lossy / session_files.WHY).write_text(json.dumps({"digest": "other"}), encoding="utf-8")
@@ -87,7 +85,7 @@ def test_it_is_asked_once_and_again_if_the_answer_is_of_another_trace(
 
 
 @pytest.mark.parametrize("kept", ['{"digest": ', "[]", "of before", "of no version"])
-def test_it_is_asked_again_if_the_answer_cannot_be_read_or_is_of_another_version(
+def test_explanations_that_are_unreadable_or_of_another_version_are_renewed(
     lossy: Path, kept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Path] = []
@@ -102,7 +100,7 @@ def test_it_is_asked_again_if_the_answer_cannot_be_read_or_is_of_another_version
     assert asked == [lossy]
 
 
-def test_of_several_one_short_one_is_asked_unless_all_are_wanted(
+def test_only_one_short_session_is_explained_unless_all_are_requested(
     lossy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
     asked: list[str] = []
@@ -142,7 +140,7 @@ def test_one_that_cannot_be_explained_does_not_keep_the_next_from_it(
 
 
 @pytest.mark.parametrize("broken", ["playbook", "digest", "nothing lost"])
-def test_one_that_cannot_be_asked_is_left_out_with_the_reason(
+def test_a_session_that_cannot_be_explained_is_skipped_with_a_reason(
     lossy: Path, broken: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = {"playbook": session_files.PLAYBOOK, "digest": session_files.MANIFEST}.get(broken, session_files.RESULT)

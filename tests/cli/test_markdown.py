@@ -66,7 +66,7 @@ def test_hostile_names_stay_in_their_cells(hostile: str) -> None:
         assert sign not in told
 
 
-def test_the_verdict_stands_first_and_failures_are_folded_with_their_cause(snapshot: SnapshotAssertion) -> None:
+def test_the_verdict_comes_first_and_failures_are_folded_with_their_cause(snapshot: SnapshotAssertion) -> None:
     told = markdown([ended(), ended(LOSING, "two")])
     assert told == snapshot
     assert markdown([ended()]).startswith("### floodmark: passed\n")

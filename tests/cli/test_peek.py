@@ -42,7 +42,7 @@ def test_a_record_is_reported_in_words(typed: Type, session: Path, snapshot: Sna
     assert done.out == snapshot
 
 
-def test_a_session_goes_by_its_id_and_comes_out_as_a_document(typed: Type, session: Path) -> None:
+def test_peek_accepts_a_session_id_and_prints_json(typed: Type, session: Path) -> None:
     manifest = session_files.read_manifest(session)
     assert manifest is not None
     done = typed("peek", manifest.session_id, "orders-0", 17, "--records", 3, "--json")

@@ -52,7 +52,7 @@ def test_refused_steps_are_reported_without_plain(typed: Type, snapshot: Snapsho
     assert not any(line.startswith("refused") for line in typed("run", "crash.yaml").out.splitlines())
 
 
-def test_of_very_many_refusals_only_the_first_are_reported(snapshot: SnapshotAssertion) -> None:
+def test_only_the_first_of_many_refusals_are_reported(snapshot: SnapshotAssertion) -> None:
     steps = [StepTaken(0, f"step {number}", "", "admin elect_leaders x=1", "NOT_CONTROLLER") for number in range(1, 11)]
     assert refusal_text(steps) == snapshot
 
@@ -274,7 +274,7 @@ def test_codes_cover_every_verdict() -> None:
     assert sorted(CODES.values()) == [0, 1, 3]
 
 
-def test_time_is_not_told_where_it_pauses(typed: Type, steady: Steady, snapshot: SnapshotAssertion) -> None:
+def test_manual_playbooks_report_no_durations(typed: Type, steady: Steady, snapshot: SnapshotAssertion) -> None:
     told = [typed("run", name).out.splitlines() for name in ("lost-tail-same-epoch", "crash.yaml")]
     assert [[steady(line) for line in lines if line.startswith(("known", "digest"))] for lines in told] == snapshot
 
@@ -298,7 +298,7 @@ def test_guard_actions_are_printed(typed: Type, here: Path, snapshot: SnapshotAs
     assert [line for line in done.out.splitlines() if line.startswith("guard")] == snapshot
 
 
-def test_of_many_actions_of_guards_the_first_are_printed(snapshot: SnapshotAssertion) -> None:
+def test_only_the_first_of_many_guard_actions_are_printed(snapshot: SnapshotAssertion) -> None:
     acted = [GuardActed(at, "stop_when", "stopped", "", "", "enough") for at in range(11)]
     lines = guard_lines(acted)
     assert len(lines) == 9

@@ -34,7 +34,7 @@ def test_a_playbook_is_written_that_goes_wrong_and_not_under_a_later_version(
     assert typed("run", f"{SOURCE}-shrunk.yaml", "--set", "cluster.kafka=2.0", "--no-why").code == 1
 
 
-def test_a_recorded_session_is_shrunk_and_told_as_json(typed: Type, here: Path) -> None:
+def test_a_recorded_session_is_shrunk_with_json_output(typed: Type, here: Path) -> None:
     assert typed("run", SOURCE, "--out", "sessions", "--no-why").code == 0
     (session,) = (here / "sessions").iterdir()
     done = typed("shrink", session, *SHORT, "--json", "--out", "x.yaml")

@@ -77,7 +77,7 @@ def test_unexpected_failures_fail_the_storm(typed: Type, playbook: str, snapshot
     assert [line for line in done.out.splitlines() if line.endswith("SURPRISING")] == snapshot
 
 
-def test_a_run_that_breaks_inside_is_kept_and_told(
+def test_a_run_with_an_internal_error_is_kept_and_reported(
     typed: Type, playbook: str, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     def broken(*_: object) -> None:

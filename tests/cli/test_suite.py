@@ -129,7 +129,7 @@ def test_options_that_contradict_are_bad_input(run: Run, suite: Path, words: str
     assert done.err == snapshot
 
 
-def test_settings_are_asked_only_of_what_runs(run: Run, suite: Path) -> None:
+def test_settings_apply_to_selected_playbooks_only(run: Run, suite: Path) -> None:
     setting = ("--set", "producers.checkout.config.acks=1")
     assert run("suite", *setting).code == 2, "a playbook stepped by hand has no producers"
     done = run("suite", *setting, "--tag", "slow", "--json")

@@ -25,7 +25,7 @@ def test_no_line_is_wider_than_the_terminal(name: str, kafka: str, width: int) -
     assert all(line == line.rstrip() for line in lines)
 
 
-def test_columns_stand_under_their_heads() -> None:
+def test_columns_are_aligned_with_their_headings() -> None:
     lines = trace_lines(run("kip-101-loss", "0.10.2").session.table.rows, 80)
     starts = [lines[0].index(head) for head in ("#", "event", "broker 1", "broker 2", "broker 3", "controller")]
     assert [

@@ -119,7 +119,7 @@ def test_a_seed_is_taken_where_the_axis_of_seeds_is_not_run(typed: Type, snapsho
     assert json.loads(typed("run", "fails.yaml", "--seed", "7", "--no-vary", "--json").out)["seed"] == 7
 
 
-def test_of_several_playbooks_each_runs_once(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+def test_grids_run_once_beside_plain_playbooks(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "grid.yaml", "plain.yaml")
     assert done.code == 0
     assert sessions(here) == 2

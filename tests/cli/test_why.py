@@ -145,7 +145,7 @@ def test_it_can_be_left_out(typed: Type, here: Path, words: tuple[str, ...]) -> 
     assert "no return" not in done.err + done.out
 
 
-def test_of_a_timed_session_in_a_pipe_only_the_command_is_reported(typed: Type, here: Path) -> None:
+def test_piped_output_of_a_timed_session_names_the_why_command(typed: Type, here: Path) -> None:
     file = here / "tail.yaml"
     file.write_text(TAIL, encoding="utf-8")
     done = typed("run", file, "--out", here / "kept")
@@ -159,7 +159,7 @@ def test_nothing_is_said_where_nothing_was_lost(typed: Type, here: Path) -> None
     assert "why" not in done.out
 
 
-def test_asked_for_it_is_said_where_nothing_was_lost(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
+def test_why_reports_that_nothing_was_lost(typed: Type, here: Path, snapshot: SnapshotAssertion) -> None:
     done = typed("run", "kip-101-scenario-1-3.9", "--out", here / "kept", "--why")
     assert [line for line in done.out.splitlines() if line.startswith("nothing ")] == snapshot
     done = typed("run", "kip-101-scenario-1-3.9", "--out", here / "kept", "--why", "--json")

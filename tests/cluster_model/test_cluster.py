@@ -264,7 +264,7 @@ def test_every_profile_survives_a_crash_of_its_leader_with_acks_all(kafka: str) 
         assert ledger.sent == ledger.acked + ledger.failed + ledger.unknown
 
 
-def test_stop_conditions_are_asked_only_when_something_was_traced() -> None:
+def test_stop_conditions_are_evaluated_after_traced_events_only() -> None:
     cluster = Cluster.build(small(), 7)
     asked: list[int] = []
 

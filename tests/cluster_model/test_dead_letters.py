@@ -338,7 +338,7 @@ def test_a_new_process_waits_for_metadata_before_it_can_say_what_became_of_a_let
     assert told == [True]
 
 
-def test_of_several_records_of_a_partition_the_first_is_gone_back_to() -> None:
+def test_failed_deliveries_rewind_to_the_first_record() -> None:
     driver = DeadLetterCluster()
     driver.run(10 * SECOND)
     consumer = driver.cluster.consumers["g/0"]

@@ -129,7 +129,7 @@ def test_records_without_keys_go_where_there_is_a_leader(kafka: str) -> None:
 
 
 @pytest.mark.parametrize("kafka", ["2.3", "2.8", "3.9"])
-def test_a_key_goes_to_its_partition_whoever_leads(kafka: str) -> None:
+def test_keyed_records_go_to_their_partition_without_a_leader(kafka: str) -> None:
     rig = rig_of(kafka=kafka, leaders=(1, NO_LEADER, 1, NO_LEADER), batches=200, interval=MS, keys=100)
     rig.make_all()
     counts = Counter(partition for partition, _count in sent(rig))

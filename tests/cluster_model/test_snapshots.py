@@ -235,7 +235,7 @@ def test_columns_become_rows_again(tree: Any) -> None:
     assert repr(rows(columns(tree))) == repr(tree)
 
 
-def test_a_table_goes_by_column() -> None:
+def test_snapshot_tables_are_stored_by_column() -> None:
     table = tuple((number, (number, -1), None) for number in range(9))
     numbers = tuple(range(9))
     assert columns((table,)) == ((numbers, (numbers, (-1,) * 9), (None,) * 9),)

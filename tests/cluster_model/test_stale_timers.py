@@ -185,7 +185,7 @@ def test_a_controller_that_was_replaced_fences_nobody_when_it_wakes(kafka: str) 
     assert {view.node: view.role for view in cluster.plane.member_views()}[1001] == "follower"
 
 
-def test_a_voter_that_wakes_hears_its_leaders_answer_before_it_stands() -> None:
+def test_a_resumed_voter_handles_the_leaders_response_before_its_election_timer() -> None:
     cluster = build("3.9")
     epoch = cluster.plane.controller_epoch()
     _meanwhile, after = paused(cluster, 1002, 10 * SECOND, 40 * SECOND)

@@ -71,7 +71,7 @@ def test_a_topic_made_while_the_cluster_runs_is_like_any_other(
     assert books(at) == (0, 0, 0)
 
 
-def test_before_any_broker_has_heard_a_new_partition_has_no_log() -> None:
+def test_a_new_partition_has_no_log_before_brokers_learn_of_it() -> None:
     at = new_driver()
     at.topics.create("late", ((1, 2),), {}, (1, 2, 3), at.cluster.now_us)
     (partition,) = [each for each in at.cluster.view().partitions if each.name == "late-0"]

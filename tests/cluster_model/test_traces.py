@@ -98,7 +98,7 @@ def test_the_table_is_as_written_down(name: str, kafka: str, golden_file: Golden
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "kafka"), CASES)
-def test_it_comes_to_what_the_protocol_of_that_version_comes_to(name: str, kafka: str) -> None:
+def test_traces_have_the_outcome_of_their_version(name: str, kafka: str) -> None:
     told = run(name, kafka)
     ledger = told.result.ledger
     diverged = told.session.cluster.query.diverged("orders-0")
@@ -131,9 +131,7 @@ def test_nothing_is_broken_that_the_version_is_not_known_for(name: str, kafka: s
 
 
 @pytest.mark.parametrize(("name", "kafka", "invariant"), list(KNOWN))
-def test_a_known_violation_names_what_mended_it(
-    name: str, kafka: str, invariant: str, snapshot: SnapshotAssertion
-) -> None:
+def test_a_known_violation_names_its_fix(name: str, kafka: str, invariant: str, snapshot: SnapshotAssertion) -> None:
     texts = {each.known for each in run(name, kafka).result.violations if each.invariant == invariant}
     (text,) = texts
     assert dict(re.findall(r"((?:KIP|KAFKA)-\d+)\D* in ([\d.]+\d)", text)) == KNOWN[name, kafka, invariant]

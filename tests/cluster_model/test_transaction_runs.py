@@ -205,7 +205,7 @@ def test_a_batch_whose_time_is_over_costs_its_transaction_and_the_producer_conti
     assert all(record in run.aborted for record in late)
 
 
-def test_a_commit_that_nobody_answers_is_asked_for_again_and_told_of() -> None:
+def test_an_unanswered_end_txn_is_retried_and_reported() -> None:
     run = Run.of("3.9", [producer(config={"max.block.ms": 2_000, "request.timeout.ms": 3_000})])
     run.run(1)
     run.until("transaction_begun")

@@ -26,7 +26,7 @@ def test_no_two_neighbouring_rows_begin_alike(page: Path) -> None:
     assert repeated(page.read_text(encoding="utf-8")) == []
 
 
-def test_the_commands_stand_once_each() -> None:
+def test_each_command_is_listed_once() -> None:
     page = (ROOT / "docs" / "run" / "cli.md").read_text(encoding="utf-8")
     commands = re.findall(r"^\| `floodmark (\w+(?: --bundle)?)", page, re.MULTILINE)
     assert "run" in commands

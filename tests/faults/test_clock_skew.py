@@ -207,7 +207,7 @@ def test_records_of_the_future_pin_a_log_and_old_ones_go_at_once() -> None:
             assert log.leo - log.log_start < 30
 
 
-def test_a_follower_goes_by_its_own_clock() -> None:
+def test_a_follower_uses_its_own_clock() -> None:
     cluster = small("3.9", BY_DAY)
     skewed(cluster, "broker(3)", 2 * DAY, at=20 * SECOND)
     cluster.run(23 * SECOND)
@@ -236,7 +236,7 @@ def test_before_timestamps_a_segments_age_rolls_it() -> None:
 
 
 @pytest.mark.slow
-def test_a_lookup_by_duration_goes_by_the_consumers_clock() -> None:
+def test_a_reset_by_duration_uses_the_consumers_clock() -> None:
     found = []
     for by, direction in ((1, "ahead"), (5 * SECOND, "ahead"), (5 * SECOND, "behind")):
         group = GroupSpec("g", ("t",), 1, config={"auto.offset.reset": "by_duration:PT6S"}, coordinated=True)

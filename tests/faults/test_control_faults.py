@@ -252,7 +252,7 @@ def test_a_member_that_was_started_meanwhile_is_not_started_again_by_healing() -
     assert [view.name for view in board.active()] == ["crash"]
 
 
-def test_a_partition_of_members_is_mended_though_they_died_meanwhile() -> None:
+def test_a_controller_partition_heals_though_members_crashed() -> None:
     cluster, board = started("3.9", "kraft")
     inject(board, "quorum_loss", "", method="partition")
     inject(board, "crash", "controllers")
@@ -402,7 +402,7 @@ def test_a_client_with_an_old_snapshot_tries_the_old_leader_again_and_again(kafk
     assert settled(cluster, board) == []
 
 
-def test_an_old_snapshot_is_as_old_as_asked_for() -> None:
+def test_stale_metadata_has_the_requested_age() -> None:
     cluster, board = started("2.8", "zookeeper")
     inject(board, "stale_metadata", "client(checkout)", delay=3 * SECOND)
     inject(board, "session_expiry", "leader(orders-0)")
@@ -430,7 +430,7 @@ def test_snapshots_restore_delayed_metadata(kafka: str, mode: str) -> None:
 @pytest.mark.parametrize(
     ("kafka", "mode", "what"), [("3.9", "kraft", "all"), ("2.8", "zookeeper", "all"), ("2.8", "zookeeper", "cache")]
 )
-def test_of_two_that_hold_metadata_each_heals_alone(kafka: str, mode: str, what: str) -> None:
+def test_two_stale_metadata_faults_heal_independently(kafka: str, mode: str, what: str) -> None:
     cluster, board = started(kafka, mode)
     first = inject(board, "stale_metadata", "broker(3)", requests=what)
     second = inject(board, "stale_metadata", "broker(3)", requests=what)
@@ -448,7 +448,7 @@ def test_of_two_that_hold_metadata_each_heals_alone(kafka: str, mode: str, what:
 @pytest.mark.parametrize(
     ("how", "kafka", "mode"), covering_cases(["pause", "partition"], [("3.9", "kraft"), ("2.8", "zookeeper")])
 )
-def test_of_two_that_take_the_majority_each_heals_alone(kafka: str, mode: str, how: str) -> None:
+def test_two_quorum_losses_heal_independently(kafka: str, mode: str, how: str) -> None:
     cluster, board = started(kafka, mode)
     first = inject(board, "quorum_loss", "", method="partition")
     # Those that hear nobody still run, so that a second fault can strike the members again.

@@ -135,7 +135,7 @@ def test_a_broker_that_the_controllers_do_not_hear_is_fenced(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "to", "keeps"), [("3.9", "controllers", False), ("2.8", "zookeepers", True)])
-def test_a_broker_that_is_heard_and_does_not_hear_keeps_a_session_with_zookeeper_alone(
+def test_a_broker_that_receives_nothing_keeps_its_session_with_zookeeper_only(
     kafka: str, to: str, keeps: bool, snapshot: SnapshotAssertion
 ) -> None:
     """A controller's connection is closed for want of an answer to a heartbeat, and there is no other."""

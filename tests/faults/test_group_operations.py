@@ -219,7 +219,7 @@ def test_a_reset_continues_from_a_keyframe_and_slices_do_not_matter(at_us: int) 
     assert (twin.digest(), board.save()) == (rig.cluster.digest(), rig.board.save())
 
 
-def test_members_by_the_consumer_protocol_stand_in_the_way_too() -> None:
+def test_consumer_protocol_members_block_an_offset_reset() -> None:
     rig = Rig("4.0", protocol="consumer")
     rig.run(8)
     ask: dict[str, Value] = {"group": "billing", "topics": ("orders",), "execute": True}

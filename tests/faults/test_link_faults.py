@@ -223,7 +223,7 @@ def test_a_storm_breaks_connections_at_its_pace_until_it_is_healed() -> None:
     assert len(set(refused)) >= 5
 
 
-def test_only_what_stands_can_be_reset(snapshot: SnapshotAssertion) -> None:
+def test_only_open_connections_can_be_reset(snapshot: SnapshotAssertion) -> None:
     cluster = busy_cluster()
     board = board_of(cluster)
     with pytest.raises(FaultError) as caught:
@@ -323,7 +323,7 @@ def first_word_after_crash(*, late: bool) -> int:
     return next(event.at_us for event in cluster.drain() if isinstance(event, ProduceRefused)) - 6 * SECOND
 
 
-def test_a_node_that_is_not_told_of_a_crash_finds_out_by_its_request_timeout() -> None:
+def test_a_peer_without_a_reset_detects_a_crash_by_its_request_timeout() -> None:
     assert first_word_after_crash(late=False) < 10 * MS
     assert 2_800 * MS <= first_word_after_crash(late=True) <= 3_200 * MS
 

@@ -354,7 +354,7 @@ def test_a_leader_without_a_free_thread_learns_of_no_follower(kafka: str) -> Non
     assert shrunk == ([(1,)] if kafka == "2.0" else [])
 
 
-def test_nothing_stands_before_a_process_that_died_with_writes_of_a_disk_since_healed() -> None:
+def test_a_restart_after_a_healed_disk_fault_has_no_pending_writes() -> None:
     cluster = quiet()
     board = board_of(cluster)
     slow = inject(board, "slow_disk", "broker(1)", latency=SECOND)
@@ -367,7 +367,7 @@ def test_nothing_stands_before_a_process_that_died_with_writes_of_a_disk_since_h
     assert not cluster.brokers[1].append_queue.active
 
 
-def test_a_broker_has_eight_threads_for_requests_unless_told_otherwise() -> None:
+def test_num_io_threads_is_eight_by_default() -> None:
     profile = Profile.of("3.9")
     assert BrokerConfig.of(profile, {}).io_threads == 8
     assert BrokerConfig.of(profile, {"num.io.threads": 3}) == replace(BrokerConfig.of(profile, {}), io_threads=3)

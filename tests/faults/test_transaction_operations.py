@@ -135,7 +135,7 @@ def test_the_first_of_several_goes_first(snapshot: SnapshotAssertion) -> None:
     assert rig.stable[0] == rig.stable[1]
 
 
-def test_after_the_leader_s_death_the_next_one_is_asked() -> None:
+def test_find_hanging_moves_to_the_new_leader() -> None:
     rig = Rig()
     rig.hang()
     rig.run(6)

@@ -355,7 +355,7 @@ class TestMetadata:
         answer = wire.ask(2, api_versions.METADATA, 5, topics=asked, allow_auto_topic_creation=creates)
         return [each.error_code for each in answer.topics]
 
-    def test_a_topic_that_is_asked_for_is_made(self, kafka: str, error: E) -> None:
+    def test_metadata_requests_create_missing_topics(self, kafka: str, error: E) -> None:
         wire = wired(kafka)
         assert self.asked(wire, "orders", "made") == [E.NONE, error]
         assert topics(wire) == {"orders", "made"}

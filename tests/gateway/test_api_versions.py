@@ -61,7 +61,7 @@ def offsets(wire: Wire, version: int, timestamp: int) -> Any:
     (8, -5, E.UNSUPPORTED_VERSION, -1), (9, -5, E.NONE, -1),
     (10, -6, E.UNSUPPORTED_VERSION, -1), (10, -1, E.NONE, 0), (10, -2, E.NONE, 0),
 ])  # fmt: skip
-def test_special_times_are_asked_for_from_their_version_on(
+def test_special_timestamps_are_supported_since_their_version(
     wire: Wire, version: int, timestamp: int, error: E, offset: int
 ) -> None:
     told = offsets(wire, version, timestamp)
@@ -122,9 +122,7 @@ def newest() -> Wire:
     ({"cluster_id": CLUSTER_ID}, E.INVALID_REQUEST),
     ({"node_id": 2}, E.INVALID_REQUEST),
 ])  # fmt: skip
-def test_a_client_that_reaches_another_broker_than_it_meant_is_told_so(
-    newest: Wire, target: dict[str, Any], error: int
-) -> None:
+def test_api_versions_rejects_another_expected_node_id(newest: Wire, target: dict[str, Any], error: int) -> None:
     answer = newest.ask(2, api.API_VERSIONS, 5, client_software_name="c", client_software_version="1", **target)
     assert answer.error_code == error
     assert bool(answer.api_keys) == (error == E.NONE)

@@ -154,7 +154,7 @@ def test_two_members_share_lose_their_coordinator_and_part_and_nothing_is_lost(t
     assert replay(recorded).digest == result.digest
 
 
-def test_a_pattern_an_assignor_and_an_instance_are_the_coordinators_to_go_by() -> None:
+def test_the_coordinator_uses_pattern_assignor_and_instance_id_of_clients() -> None:
     with served(playbook("4.1", config=QUICK)) as host:
         one = Member(host, "one", ("^ord.*",), group_remote_assignor="range", group_instance_id="i")
         two = Member(host, "two", ("^ord.*",), group_remote_assignor="range")

@@ -217,7 +217,7 @@ def test_before_4_0_the_coordinator_gives_the_member_its_id(kafka: str) -> None:
     assert group.beat(one.member_id, 1).error_code == E.NONE
 
 
-def test_a_client_that_has_not_asked_for_the_protocol_does_not_have_it() -> None:
+def test_the_consumer_protocol_is_unsupported_unless_enabled() -> None:
     group = Group("3.9", version=0)
     assert errors(group.join(""), group.described()) == [E.UNSUPPORTED_VERSION, E.UNSUPPORTED_VERSION]
 
@@ -305,7 +305,7 @@ def test_groups_of_both_protocols_are_distinguished() -> None:
 
 
 @pytest.mark.slow
-def test_a_recorded_session_comes_to_its_digest_again(tmp_path: Path) -> None:
+def test_recorded_group_sessions_have_equal_digests(tmp_path: Path) -> None:
     digests = []
     for name in ("one", "two"):
         group = Group(parent=tmp_path / name)

@@ -100,7 +100,7 @@ def test_every_broker_reports_a_level_that_was_changed() -> None:
     )
 
 
-def test_the_levels_asked_for_together_have_to_fit(kraft: Wire) -> None:
+def test_feature_levels_updated_together_must_be_compatible(kraft: Wire) -> None:
     """``EligibleLeaderReplicasVersion`` depends on a level of ``metadata.version``."""
     fits = update(kraft, (ELR, 1, UP), (METADATA, 24, SAFE), validate_only=True, version=2)
     assert fits.error_code == E.NONE
@@ -128,7 +128,7 @@ def test_version_0_says_whether_a_downgrade_is_allowed(allows: bool, error: E) -
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["2.8", "4.1"])
-def test_a_replay_comes_to_the_same_with_every_question_of_administrators(kafka: str, tmp_path: Path) -> None:
+def test_replays_of_admin_requests_have_the_same_digest(kafka: str, tmp_path: Path) -> None:
     """Topics that wait for their leaders, batches that are compressed anew, and what KRaft's controller is asked."""
     wire = Wire(playbook(kafka, min_isr=1), tmp_path)
     wire.run(2)

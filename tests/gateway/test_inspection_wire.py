@@ -187,7 +187,7 @@ class TestDescribeQuorum:
 class TestDescribeCluster:
     """``AuthHelper.computeDescribeClusterResponse``."""
 
-    def test_fenced_brokers_are_reported_where_they_are_asked_for(self) -> None:
+    def test_describe_cluster_includes_fenced_brokers_on_request(self) -> None:
         wire = wired("4.1")
         wire.engine.act(Action("inject", "crash", "broker(3)", {}, 60_000_000))
         wire.run(12)
@@ -359,7 +359,7 @@ class TestDescribeConfigs:
         assert (len(answer.results[0].configs) > 10) is whole
         assert "flush.ms" in {each.name for each in answer.results[0].configs}
 
-    def test_words_and_what_is_beneath_come_when_they_are_asked_for(self) -> None:
+    def test_describe_configs_includes_documentation_and_synonyms_on_request(self) -> None:
         wire = wired("4.1")
         plain = described(wire, TOPIC, "orders", include_synonyms=False)
         assert {(each.synonyms, each.documentation) for each in plain.configs} == {((), None)}

@@ -210,9 +210,7 @@ def test_offsets_are_committed_by_topic_id_and_an_unknown_id_opens_no_transactio
 @pytest.mark.parametrize(("version", "unknown", "stale"), [
     (5, E.ILLEGAL_GENERATION, E.ILLEGAL_GENERATION), (6, E.GROUP_ID_NOT_FOUND, E.STALE_MEMBER_EPOCH),
 ])  # fmt: skip
-def test_a_member_in_no_group_or_of_another_epoch_is_told_apart_from_version_6_on(
-    version: int, unknown: E, stale: E
-) -> None:
+def test_unknown_and_stale_members_get_different_errors_since_version_6(version: int, unknown: E, stale: E) -> None:
     shop = Shop("4.4")
     group = shop.place("g", 0)
     join = {"member_id": "a", "member_epoch": 0, "rebalance_timeout": 60_000, "subscribed_topic_names": ["orders"],

@@ -314,7 +314,7 @@ BROKERS = (registered(1, 5), registered(2, 5), CREATED)
         ),
     ],
 )  # fmt: skip
-def test_a_shutdown_and_a_timeout_are_told_apart(
+def test_controlled_shutdowns_and_session_timeouts_are_distinguished(
     batches: list[tuple[MetadataRecord, ...]], shutdowns: dict[int, frozenset[int]], reasons: list[tuple[int, str]]
 ) -> None:
     history = replayed(*BROKERS, *batches, shutdowns=shutdowns)

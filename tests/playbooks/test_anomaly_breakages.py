@@ -82,7 +82,7 @@ def test_injected_breakages_are_detected_as_illegal(name: str, monkeypatch: pyte
     assert (broken.verdict, illegal(broken)) == ("pass", found)
 
 
-def test_an_early_answer_that_was_asked_for_is_excused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_early_acknowledgements_with_acks_1_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     acknowledged_at_once(monkeypatch)
     result = run(ALONE, "== 0", acks="1", idempotence=False)
     assert result.verdict == "pass"

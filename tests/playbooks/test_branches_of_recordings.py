@@ -179,7 +179,7 @@ def harmed(session: Session) -> int:
     return ledger.missing + ledger.acked_lost
 
 
-def test_one_with_another_setting_comes_to_the_same_point_in_time_and_replays(tmp_path, snapshot):
+def test_a_what_if_branch_reaches_the_same_time_and_replays(tmp_path, snapshot):
     session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     branches = Branches(session)
     branches.current.session.advance(14 * SECOND)
@@ -201,7 +201,7 @@ def test_one_with_another_setting_comes_to_the_same_point_in_time_and_replays(tm
     assert replay(read_session(Path(result.session))).digest == result.digest
 
 
-def test_of_a_run_that_has_ended_it_settles_as_that_did(tmp_path):
+def test_a_branch_of_a_finished_run_settles_like_it(tmp_path):
     path = headless(tmp_path / "was", TAIL)
     before = files_of(path)
     branches = reopened(path, tmp_path / "is")

@@ -94,7 +94,7 @@ def backwards(log: ReplicaLog) -> Iterator[tuple[int, int]]:
     return ((start, end) for _epoch_branch, _batch, start, end in batches_backwards(log))
 
 
-def test_a_log_is_walked_backwards_as_far_as_is_asked_for() -> None:
+def test_a_backward_log_scan_stops_at_the_requested_offset() -> None:
     epoch_branches = BatchStore()
     log = ReplicaLog(epoch_branches, uses_epochs=True, replaces=True)
     for epoch in range(3):

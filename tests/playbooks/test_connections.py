@@ -52,7 +52,7 @@ def test_only_what_is_in_flight_is_at_stake_when_a_leaders_process_dies(kafka: s
 
 
 @pytest.mark.parametrize(("kafka", "failed", "unknown"), [("1.1", 0, 5), ("2.0", 0, 5), ("2.1", 0, 0), ("3.9", 0, 0)])
-def test_of_a_silent_leader_only_what_is_in_flight_is_unknown(kafka: str, failed: int, unknown: int) -> None:
+def test_only_in_flight_records_of_a_silent_leader_are_unknown(kafka: str, failed: int, unknown: int) -> None:
     ledger = run(kafka, fault="power_loss").ledger
     assert (ledger.failed, ledger.unknown, ledger.acked_lost) == (failed, unknown, 0)
 

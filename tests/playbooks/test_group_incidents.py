@@ -43,7 +43,7 @@ def test_bounces_are_the_same_in_other_versions(name: str, kafka: str) -> None:
 
 
 @pytest.mark.parametrize("seed", spread_sample([101, 7], 1))
-def test_of_two_with_one_instance_id_one_is_fenced(seed: int) -> None:
+def test_one_of_two_members_with_an_instance_id_is_fenced(seed: int) -> None:
     incident = Thin("instance-id-claimed-twice", seed)
     incident.finish()
     fenced = incident.of("consumer_failed")

@@ -167,7 +167,7 @@ def test_a_leader_alone_is_the_isr_after_the_lag_time_and_nobody_is_elected(seed
 
 
 @seeds
-def test_a_new_controller_stands_within_seconds_and_fences_by_the_usual_session(seed: int) -> None:
+def test_a_new_controller_is_elected_within_seconds_and_fences_by_session_timeout(seed: int) -> None:
     incident = Thin("controller-crash", seed)
     incident.finish()
     (changed,) = incident.of("controller_changed")

@@ -45,7 +45,7 @@ def test_since_when_it_is_guaranteed(name: str, since: str, snapshot: SnapshotAs
     assert words == snapshot
 
 
-def test_more_is_asked_where_a_replica_lost_its_log_and_of_the_hw(snapshot: SnapshotAssertion) -> None:
+def test_invariants_need_more_fixes_after_a_lost_log(snapshot: SnapshotAssertion) -> None:
     names = ("acks-all-durability", "min-isr", "leader-in-isr")
     assert {name: stricter_guarantees(DEFINITIONS[name]) for name in names} == snapshot
     assert stricter_guarantees(DEFINITIONS["isr-eligibility"]) == []

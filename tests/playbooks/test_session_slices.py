@@ -53,9 +53,7 @@ def test_slices_of_any_size_give_one_digest(slices: list[tuple[int, int]]) -> No
 
 @given(SLICES, st.data())
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_an_action_repeated_where_the_session_stood_gives_the_same_digest(
-    slices: list[tuple[int, int]], data: Any
-) -> None:
+def test_an_action_repeated_at_its_position_gives_the_same_digest(slices: list[tuple[int, int]], data: Any) -> None:
     live = Session.start(LIVE, open_ended=True)
     acted = []
     for time_us, events in slices:

@@ -59,7 +59,7 @@ def test_it_replays_bit_for_bit(taken):
     assert replay(recorded).digest == taken[1].digest
 
 
-def test_a_reopened_session_comes_to_its_end(taken):
+def test_a_reopened_session_reaches_its_end(taken):
     reopened = ReopenedSession(read_session(Path(taken[1].session)))
     while reopened.advance(reopened.cluster.now_us + SECOND):
         pass
@@ -84,7 +84,7 @@ def test_the_past_before_it_has_the_step_and_the_past_behind_it_has_not(tmp_path
     assert session.viewed_session.next_step is None
 
 
-def test_its_export_comes_to_the_same_digest(taken, snapshot):
+def test_an_exported_takeover_has_the_same_digest(taken, snapshot):
     found = export(read_session(Path(taken[1].session)))
     assert found.digest == taken[1].digest
     assert [line for line in found.text.splitlines() if "took over" in line] == snapshot

@@ -271,7 +271,7 @@ def test_heal_all_and_heal_by_name(stage: Stage) -> None:
     assert [event["by"] for event in stage.events("healed")] == ["step", "settle"]
 
 
-def test_an_election_is_asked_for_and_ends_with_its_answer(stage: Stage) -> None:
+def test_an_election_operation_ends_with_its_response(stage: Stage) -> None:
     stage.begin("{admin: elect_leaders, partition: orders-0, unclean: true}")
     assert stage.cluster.asked == [("elect_leaders", {"partition": "orders-0", "unclean": "true"})]
     assert [(event["outcome"], event["error"]) for event in stage.events("finished")] == [("completed", "")]

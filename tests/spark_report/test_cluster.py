@@ -72,7 +72,7 @@ def submitted(sessions: Path, place: Path, url: str) -> Any:
 @pytest.mark.spark
 @pytest.mark.evening
 @pytest.mark.parametrize("way", [by_master, submitted])
-def test_a_standalone_cluster_comes_to_the_same_tables(
+def test_a_standalone_cluster_computes_the_same_tables(
     way: Callable[[Path, Path, str], Any], known: ReportedSessions, workers: str, tmp_path: Path
 ) -> None:
     assert way(known.sessions, tmp_path, workers) == known.tables

@@ -62,7 +62,7 @@ def server(known: ReportedSessions) -> Iterator[str]:
 
 @pytest.mark.evening
 @pytest.mark.spark
-def test_a_server_comes_to_the_tables_of_this_machine(known: ReportedSessions, server: str, tmp_path: Path) -> None:
+def test_a_connect_server_computes_the_same_tables(known: ReportedSessions, server: str, tmp_path: Path) -> None:
     """Over sessions that both see on a disk, and over those that only the server can reach."""
     there, out = "viewfs://lab/there", tmp_path / "out"
     paths = (f"{there}/session_id=one", known.sessions / "session_id=three", f"{there}/session_id=torn", "nosuch://h/x")
@@ -79,7 +79,7 @@ def test_a_server_comes_to_the_tables_of_this_machine(known: ReportedSessions, s
 
 @pytest.mark.evening
 @pytest.mark.spark
-def test_a_server_comes_to_the_rows_of_this_machine(server: str, tmp_path: Path) -> None:
+def test_a_connect_server_computes_the_same_rows(server: str, tmp_path: Path) -> None:
     folder = tmp_path / "c"
     plan = plan_at(folder)
     ran = typed("spark_report.campaigns", folder, "--runs", str(RUNS), "--quiet", "--master", server)
@@ -252,7 +252,7 @@ def test_the_checked_modules_are_those_of_the_connect_extra() -> None:
     assert not master._has("no_such_thing.at_all")
 
 
-def test_only_what_a_session_may_have_is_asked_of_a_server() -> None:
+def test_only_session_settings_are_sent_to_a_connect_server() -> None:
     static = ("spark.master", "spark.driver.", "spark.ui.", "spark.local.", "spark.hadoop.", "spark.sql.warehouse")
     for events in (0, session.MANY_EVENTS):
         assert session._of_session(events)["spark.sql.session.timeZone"] == "UTC"

@@ -45,10 +45,10 @@ class TestWords:
         ],
         ids=["heap", "server", "full disk", "read-only disk", "no master", "dead worker", "version", "no such file"],
     )
-    def test_of_an_exception(self, text: str, snapshot: SnapshotAssertion) -> None:
+    def test_known_exceptions_are_explained(self, text: str, snapshot: SnapshotAssertion) -> None:
         assert errors.known_failure(Exception(text)) == snapshot
 
-    def test_of_the_log_where_java_is_gone_and_its_exception_says_nothing(self, snapshot: SnapshotAssertion) -> None:
+    def test_the_jvm_log_explains_a_lost_jvm(self, snapshot: SnapshotAssertion) -> None:
         gone = ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
         assert errors.jvm_gone(gone)
         assert errors.known_failure(gone, "Could not reserve enough space for object heap") == snapshot

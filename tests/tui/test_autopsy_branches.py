@@ -76,7 +76,7 @@ async def test_a_branch_begins_at_the_marked_frame_and_what_saves_is_reported(tm
         assert sorted(driver.toasts()) == snapshot
 
 
-async def test_without_having_asked_nothing_learns_of_what_saves(tmp_path, monkeypatch, snapshot):
+async def test_what_if_lists_no_remedies_before_they_are_computed(tmp_path, monkeypatch, snapshot):
     async with opened(tmp_path, monkeypatch) as driver:
         await driver.press("w")
         await arrived(driver)

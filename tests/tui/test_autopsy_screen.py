@@ -169,7 +169,7 @@ async def test_backwards_begins_with_the_last():
         assert looked_at(driver) == (2, 2, "reordered")
 
 
-async def test_it_stands_as_it_was_opened_until_another_finding_is_asked_for(snapshot):
+async def test_an_autopsy_stays_as_opened_until_another_finding_is_selected(snapshot):
     async with opened(tail(), 15 * SECOND) as driver:
         run_to(driver, LOST_US)
         assert looked_at(driver) == (1, 2, "missing")
@@ -355,7 +355,7 @@ async def test_it_pauses_where_the_next_acknowledged_record_goes_missing(snapsho
         assert looked_at(driver)[2] == "missing"
 
 
-async def test_unless_it_is_asked_to_it_continues(snapshot):
+async def test_a_loss_does_not_pause_the_session_by_default(snapshot):
     async with driving(session=tail(), speed=1000.0) as driver:
         await driver.press("A", "A")
         assert not driver.session_controller.stops_at_loss

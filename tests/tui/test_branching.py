@@ -202,7 +202,7 @@ def test_numbers_that_differ_are_marked():
     assert max(map(len, same)) <= 78
 
 
-def test_bookmarks_stand_in_order_and_once():
+def test_bookmarks_are_ordered_and_unique():
     marks = Bookmarks()
     assert marks.add(Bookmark(2 * SECOND, "main"))
     assert marks.add(Bookmark(SECOND, "B"))
@@ -358,7 +358,7 @@ async def test_the_dialog_of_times_offers_the_bookmarks():
 # -- the end ---------------------------------------------------------------------------------------------------------
 
 
-def test_every_branch_is_sealed_and_told(tmp_path, capsys, snapshot):
+def test_every_branch_is_sealed_and_printed(tmp_path, capsys, snapshot):
     live = Session.start(timed(settle="1s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     branches = Branches(live)
     branches.current.session.advance(SECOND)

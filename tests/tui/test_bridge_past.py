@@ -78,7 +78,7 @@ def test_back_in_the_present_everything_is_as_it_was_left():
     assert not simulation.to_present()
 
 
-def test_played_from_the_past_it_continues_live_when_it_comes_to_the_present():
+def test_playing_from_the_past_continues_live_at_the_present():
     simulation = lived()
     simulation.to_time(5 * SECOND)
     simulation.set_speed(2.0)

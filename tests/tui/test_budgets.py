@@ -65,7 +65,7 @@ async def test_a_frame_builds_no_more_strips_than_rows_changed():
                     assert grid.built - built <= grid.dirtied - dirtied + 2, grid
 
 
-async def test_where_time_pauses_nothing_is_built_and_no_frame_is_asked_for():
+async def test_paused_sessions_build_nothing_and_request_no_frames():
     async with driving(LARGE) as driver:
         async for mode in every_mode(driver):
             await driver.press("space")
@@ -159,7 +159,7 @@ def many_partitions(count=PARTITIONS):
     return replaced(view, partitions=tuple(made))
 
 
-def test_of_a_thousand_partitions_only_those_in_sight_are_built(monkeypatch):
+def test_only_visible_partitions_are_built(monkeypatch):
     made = []
     row = partition_matrix._row
     monkeypatch.setattr(partition_matrix, "_row", lambda *what, **more: made.append(what[0].name) or row(*what, **more))

@@ -19,7 +19,7 @@ def session_controller() -> SessionController:
     return SessionController(Session.start(loads(text, "live.yaml"), open_ended=True), StepClock())
 
 
-def test_they_are_set_apart_until_asked_for() -> None:
+def test_internal_partitions_are_hidden_until_requested() -> None:
     seen = session_controller()
     assert [each.name for each in seen.view.partitions] == ["orders-0"]
     assert len(seen.view.internal) == 50

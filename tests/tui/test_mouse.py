@@ -121,7 +121,7 @@ async def test_words_of_the_status_bar_are_keys(snapshot):
 
 
 @pytest.mark.parametrize("width", [80, 100, 132, 160])
-async def test_every_word_of_the_status_bar_stands_where_it_is_clicked(width):
+async def test_status_bar_fields_are_clickable_where_they_are_drawn(width):
     async with driving((width, 40), session=small()) as driver:
         await driver.seconds(1)
         for past in (False, True):

@@ -215,7 +215,7 @@ async def test_a_rerun_that_differs_says_so_and_stops(recorded, tmp_path, snapsh
 
 
 @pytest.mark.parametrize("batch", [0, 1, 7])
-def test_however_it_is_sliced_it_comes_to_its_end(recorded, batch):
+def test_a_reopened_session_reaches_its_end_in_any_slices(recorded, batch):
     reopened = ReopenedSession(read_session(recorded))
     events = reopened.drain()
     while reopened.advance(reopened.cluster.now_us + 300_000, batch):

@@ -64,7 +64,7 @@ def text_of(line):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("appearance", LOOKS.values(), ids=LOOKS)
-def test_every_line_is_exactly_as_wide_as_asked(appearance):
+def test_every_line_has_exactly_the_requested_width(appearance):
     for width in range(1, 201):
         for painter, row in every_row(width):
             line = painter(row, width, appearance)
@@ -104,7 +104,7 @@ def test_every_role_has_a_style_in_every_look():
             appearance.style("no such role")
 
 
-def test_every_glyph_is_one_cell_wide_and_so_is_its_stand_in():
+def test_every_glyph_and_its_ascii_fallback_are_one_cell_wide():
     for glyph, plain in glyphs.ASCII.items():
         assert cell_len(glyph) == 1
         assert len(plain) == 1
@@ -158,7 +158,7 @@ def test_the_key_bar_keeps_the_most_important_keys_when_it_is_narrow():
     assert {key.id for _start, _end, key in paint_panes.bar_places(200)} == {key.id for key in KEYS if key.bar}
 
 
-def test_the_key_bar_says_where_each_key_stands():
+def test_the_key_bar_lists_each_key_at_its_position():
     line = text_of(paint_panes.key_bar(paint_panes.KeyBarRow(120), 120, LOOKS["colour"]))
     for start, end, key in paint_panes.bar_places(120):
         assert line[start:end].rstrip() == f"{paint_panes.bar_keys(key)} {key.bar}"

@@ -69,7 +69,7 @@ async def test_an_offset_is_shown_under_the_microscope_and_one_that_is_not_there
         assert not any("offset" in text_of(hit) for hit in hits)
 
 
-async def test_settings_stand_with_their_values_and_open_a_form_that_lets_through_what_they_take(snapshot):
+async def test_palette_settings_show_values_and_open_a_validating_form(snapshot):
     async with driving(session=session(orders=1, payments=1)) as driver:
         await driver.seconds(1)
         hits = await found(driver, SettingsProvider, "min.insync.replicas")

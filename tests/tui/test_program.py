@@ -58,7 +58,7 @@ def quiet(tmp_path):
     return path
 
 
-def test_each_session_is_sealed_and_told_before_the_next_is_opened(apps, quiet, tmp_path, capsys):
+def test_each_session_is_sealed_and_printed_before_the_next_opens(apps, quiet, tmp_path, capsys):
     made, wishes = apps
     old = Session.start(loads(QUIET, "q.yaml"), recorder=Recorder(tmp_path / "old")).finish().session
     wishes += [Destination(SESSION, old), Destination(PLAYBOOK, str(quiet), 9)]

@@ -100,7 +100,7 @@ def test_version_and_help_import_neither_model_nor_tui(option):
     assert len(read) <= 240
 
 
-def test_no_garbage_is_looked_for_until_the_picture_stands():
+def test_garbage_collection_is_off_until_the_first_paint():
     with no_gc_until_painted():
         assert not gc.isenabled()
         painted()
@@ -112,7 +112,7 @@ def test_no_garbage_is_looked_for_until_the_picture_stands():
     assert gc.isenabled()
 
 
-async def test_nothing_moves_before_the_first_picture_stands(monkeypatch):
+async def test_time_does_not_advance_before_the_first_paint(monkeypatch):
     """Frames on the way to it would be painted for nobody, and each of them puts it off."""
     seen = []
     app = FloodmarkApp(SessionController(session_of(3, 6), MonotonicClock()), playbook="load", seed=1)
@@ -196,7 +196,7 @@ async def test_modules_of_a_choice_are_imported_after_the_first_paint(tmp_path):
         assert ahead.asked[:2] == ["begin", "wait"]
 
 
-def test_reading_ahead_comes_to_an_end_also_when_it_never_began():
+def test_background_imports_finish_even_if_never_started():
     ahead = BackgroundImport(("tui.terminal.frame_clock", "tui.session.destination"))
     ahead.wait()
     ahead.begin()

@@ -61,7 +61,7 @@ def test_a_chance_that_has_gone_comes_again(at):
     assert tour.at == PAUSE_TASK
 
 
-def test_the_past_counts_for_nothing_before_it_is_asked_for():
+def test_the_tour_ignores_the_past_before_its_step():
     tour = Tour()
     tour.at = 4
     tour.advance(replace(BEGIN, in_past=True, leader_down=True))
@@ -114,7 +114,7 @@ async def arrive(driver, stop):
 
 
 @pytest.mark.slow
-async def test_another_broker_than_the_one_asked_for_does_not_do():
+async def test_the_tour_requires_the_named_broker():
     async with driving((80, 24), session=session()) as driver:
         driver.app.begin_tour()
         tour = driver.app.guide.tour

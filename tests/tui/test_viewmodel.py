@@ -82,7 +82,7 @@ def test_the_cursor_is_always_in_view(partitions, brokers, height, width, cursor
         assert marked == [f"t-{cursor[0]}"]
 
 
-def test_the_window_says_where_it_stands():
+def test_the_window_shows_its_position():
     view = fake_views.view(partitions=tuple(fake_views.partition(f"t-{at}") for at in range(30)))
     assert rows_of(view, height=40).position == ""
     assert rows_of(view, height=11).position == "1-10 of 30 ▾"
@@ -135,7 +135,7 @@ def test_lanes_fill_the_window_exactly(start, size):
             assert len(row.text) == size
 
 
-def test_ruler_labels_stand_at_their_offsets():
+def test_ruler_labels_are_at_their_offsets():
     ruler = built_lanes(start=93, end=150).rows[0]
     assert ruler.text.index("┊100") == 7
     assert ruler.text.index("┊120") == 27

@@ -233,7 +233,7 @@ def test_cooperative_holds_back_what_another_one_has_or_two_claim(case: str, hel
     assert shown(settled(members, topics)) == shares
 
 
-def test_of_three_claims_the_newest_counts_alone() -> None:
+def test_the_newest_of_three_claims_wins() -> None:
     members = [member("a", "t", "t-0", 1), member("b", "t", "t-0", 1), member("c", "t", "t-0", 2)]
     for order in (members, members[::-1]):
         assert shown(STICKY.assign(order, Topics({"t": 3})))["c"] == "t-0"
@@ -340,7 +340,7 @@ def test_two_moves_of_one_partition_count_as_one() -> None:
     assert movements.better(second, "b", "a") == second
 
 
-def test_of_two_claims_where_subscriptions_differ_one_is_kept() -> None:
+def test_one_of_two_claims_is_kept_if_subscriptions_differ() -> None:
     members = [member("a", "t0", "t0-0", 1), member("b", "t0 t1", "t0-0 t1-0", 1)]
     topics = Topics({"t0": 1, "t1": 1})
     assert shown(COOPERATIVE.assign(members, topics)) == {"a": "t0-0", "b": "t1-0"}
@@ -556,7 +556,7 @@ def test_cooperative_never_gives_what_another_one_has(group: tuple[list[MemberSu
 
 @pytest.mark.slow
 @given(owning())
-def test_a_cooperative_group_comes_to_rest_and_then_has_everything(
+def test_a_cooperative_group_converges_with_all_partitions_assigned(
     group: tuple[list[MemberSubscription], Topics],
 ) -> None:
     members, topics = group

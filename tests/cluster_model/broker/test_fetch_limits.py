@@ -185,7 +185,7 @@ def test_a_consumers_answer_has_no_more_than_its_bound_but_at_least_one_batch() 
 
 
 @pytest.mark.parametrize(("kafka", "most"), [("2.4", 40), ("2.5", 10)])
-def test_a_broker_bounds_what_is_asked_and_waited_for_since_2_5(kafka: str, most: int) -> None:
+def test_the_broker_limits_fetch_min_and_max_bytes_since_2_5(kafka: str, most: int) -> None:
     wanted: dict[str, ConfigValue] = {"fetch.min.bytes": 40 * BATCH, "fetch.max.bytes": 40 * BATCH}
     broker: dict[str, ConfigValue] = those_of("broker", kafka, {"fetch.max.bytes": 10 * BATCH})
     assert max(per_answer(reads(wanted, kafka=kafka, broker=broker))) == most

@@ -134,7 +134,7 @@ def test_after_a_crash_the_last_segment_is_read_again() -> None:
     assert remembered(at) == [0, 1, 2, 3]
 
 
-def test_of_older_segments_a_snapshot_file_reports_after_a_crash() -> None:
+def test_producer_snapshots_cover_older_segments_after_a_crash() -> None:
     at = filled(segment_bytes=200)
     assert at.replica.log.segments.base == 2
     at.replica.stopped()

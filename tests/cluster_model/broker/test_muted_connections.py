@@ -169,7 +169,7 @@ def test_requests_without_a_number_never_wait() -> None:
 
 
 @pytest.mark.parametrize("by", ["reset", "next connection"])
-def test_of_a_closed_connection_one_more_request_is_read(by: str) -> None:
+def test_one_more_request_of_a_closed_connection_is_read(by: str) -> None:
     rig = Rig()
     rig.receive(produce(1), produce(2, 2), produce(3, 2), produce(4))
     if by == "reset":

@@ -74,7 +74,7 @@ def test_nothing_at_the_high_watermark_or_above_is_reported() -> None:
 
 
 @pytest.mark.parametrize("kafka", RELEASE_LINES)
-def test_the_largest_timestamp_can_be_asked_for_since_3_0(kafka: str) -> None:
+def test_list_offsets_supports_max_timestamp_since_3_0(kafka: str) -> None:
     expected = (E.NONE, 1, 300) if Profile.of(kafka).number >= (3, 0, 0) else (E.UNSUPPORTED_VERSION, -1, -1)
     assert ask(leader(kafka), MAX_TIMESTAMP) == expected
 

@@ -78,7 +78,7 @@ def test_else_it_asks_where_the_leader_begins_and_starts_anew_if_it_is_behind_th
     assert (rig.replica.log.log_start, rig.replica.log.leo, following.seek) == (begins, ends, None)
 
 
-def test_a_leader_that_ends_where_the_follower_does_is_asked_for_its_start_too() -> None:
+def test_a_leader_with_the_followers_end_offset_is_asked_for_its_log_start() -> None:
     _rig, following = out_of_range()
     following.apply_offset(0, 0, 10)
     assert following.seek is not None
@@ -107,7 +107,7 @@ def test_a_new_role_ends_the_questions() -> None:
     assert following.apply_offset(0, 0, 3) is FetcherAction.IGNORED
 
 
-def test_fetch_answers_are_not_taken_while_the_questions_stand() -> None:
+def test_fetch_responses_are_ignored_while_offsets_are_requested() -> None:
     _rig, following = out_of_range()
     assert refused(following, E.NOT_LEADER_OR_FOLLOWER) is FetcherAction.IGNORED
 
@@ -370,7 +370,7 @@ def test_without_an_answer_it_fetches_again_after_a_back_off(lost: str) -> None:
     assert isinstance(rig.wire.sent[-1][1], FetchRequest)
 
 
-def test_a_late_answer_to_a_question_that_was_given_up_is_not_heard() -> None:
+def test_late_responses_to_abandoned_requests_are_ignored() -> None:
     rig, fetcher = fetching()
     question = rig.wire.sent[-1][1]
     fetcher.broke()
@@ -409,7 +409,7 @@ def by_hand(kafka: str, *, unclean: bool) -> HandSteppedCluster:
     return stepped
 
 
-def test_by_hand_the_questions_are_asked_with_the_fetch(snapshot: SnapshotAssertion) -> None:
+def test_manual_fetches_include_the_offset_requests(snapshot: SnapshotAssertion) -> None:
     stepped = by_hand("0.10.2", unclean=True)
     assert stepped.do("fetch", follower=A) == "OFFSET_OUT_OF_RANGE"
     (truncated,) = [event for event in stepped.cluster.drain() if isinstance(event, Truncated)]

@@ -94,7 +94,7 @@ def test_a_client_that_is_not_the_coordinator_has_it_looked_for_anew(error: Kafk
     assert times[1] - times[0] == BACKOFF_US + 6 * MS + CONNECTS
 
 
-def test_a_coordinator_that_still_reads_is_asked_again_itself() -> None:
+def test_a_loading_coordinator_gets_the_admin_request_again() -> None:
     loading = iter([E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_LOAD_IN_PROGRESS, E.NONE])
     plain = coordinated((3, E.NONE))
 
@@ -130,7 +130,7 @@ def test_any_other_error_is_an_answer() -> None:
 @pytest.mark.parametrize(
     "error", [E.NOT_LEADER_OR_FOLLOWER, E.OFFSET_NOT_AVAILABLE, E.FENCED_LEADER_EPOCH, E.UNKNOWN_TOPIC_OR_PARTITION]
 )
-def test_an_end_is_asked_of_the_leader_until_it_knows(error: KafkaError) -> None:
+def test_list_offsets_is_repeated_until_the_leader_answers(error: KafkaError) -> None:
     errors = iter([error, E.NONE])
 
     def script(_node: Scripted, message: Any) -> Any:

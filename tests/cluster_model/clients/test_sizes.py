@@ -116,7 +116,7 @@ def test_records_that_are_too_large_fail_and_others_come_after_them() -> None:
     assert ledger.acked == ledger.sent - ledger.failed == sum(batch.records for batch in batches) > 100
 
 
-def test_splits_and_memory_go_by_drawn_sizes() -> None:
+def test_batch_splits_and_memory_use_generated_sizes() -> None:
     sizes = UniformSizes(50, 500)
     config: dict[str, int | str | bool] = {"linger.ms": 200, "batch.size": 6_000, "buffer.memory": 20_000}
     cluster = log_of(sizes, config)

@@ -117,7 +117,7 @@ def test_a_request_timeout_fails_whatever_else_is_in_flight_on_the_connection() 
     assert rig.books()["acked"] == 0
 
 
-def test_a_fetch_timeout_has_metadata_asked_of_another_broker() -> None:
+def test_a_fetch_timeout_requests_metadata_from_another_broker() -> None:
     rig = ConsumerRig(leaders=(1, 2, 3), config={"request.timeout.ms": 5_000, "metadata.max.age.ms": 3_000})
     rig.network.pause(1)
     metadata = rig.consumer.metadata

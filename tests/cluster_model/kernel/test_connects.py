@@ -68,7 +68,7 @@ def test_a_crash_breaks_a_connection_over_which_nothing_was_sent() -> None:
 
 
 @pytest.mark.parametrize("off_s", [2, 40])
-def test_a_machine_without_power_says_nothing_until_it_is_asked_once_more_after_its_start(off_s: int) -> None:
+def test_a_powered_off_machine_answers_the_next_syn_after_its_start(off_s: int) -> None:
     cluster_state = ThreeNodes()
     cluster_state.network.power_off(B)
     asked(cluster_state)
@@ -124,7 +124,7 @@ def test_a_connection_that_is_given_up_breaks_a_process_that_asks_for_another(as
 # --- connections since the start of the session ----------------------------------------------------------------------
 
 
-def test_a_crash_breaks_a_connection_that_stood_from_the_beginning_and_was_never_used() -> None:
+def test_a_crash_resets_unused_initial_connections() -> None:
     cluster_state = ThreeNodes()
     cluster_state.network.open_connections((A,), (A, B))
     cluster_state.run(1_000)

@@ -75,7 +75,7 @@ def test_the_past_is_closed(snapshot: SnapshotAssertion) -> None:
     assert log.kernel.next_at() == 10
 
 
-def test_run_until_handles_what_is_due_then_and_stands_exactly_there() -> None:
+def test_run_until_handles_events_due_at_its_time() -> None:
     log = Log()
     log.kernel.schedule(10, 0, 0, ("due",))
     log.kernel.schedule(11, 0, 0, ("later",))
@@ -85,7 +85,7 @@ def test_run_until_handles_what_is_due_then_and_stands_exactly_there() -> None:
     assert (log.kernel.now, log.kernel.executed) == (10, 1)
 
 
-def test_run_until_stands_there_even_when_nothing_happens() -> None:
+def test_run_until_advances_time_without_events() -> None:
     log = Log()
     log.kernel.run_until(123_456_789)
     assert log.kernel.now == 123_456_789

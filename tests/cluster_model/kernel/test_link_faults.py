@@ -105,7 +105,7 @@ def test_a_message_queues_for_the_time_of_its_bytes_before_the_latency(cluster_s
     assert got(cluster_state, A) == [(LATENCY, "back")]
 
 
-def test_of_two_limits_on_a_link_the_lower_holds(cluster_state: ThreeNodes) -> None:
+def test_the_lower_of_two_rate_limits_applies(cluster_state: ThreeNodes) -> None:
     shape(cluster_state, A, B, 1, rate=10_000)
     shape(cluster_state, A, B, 2, rate=2_500)
     cluster_state.send(A, B, Request("x", 500))
@@ -586,7 +586,7 @@ STEPS = st.lists(
 
 @pytest.mark.slow
 @given(st.integers(0, 1 << 20), STEPS)
-def test_every_message_arrives_once_and_in_order_or_its_connection_broke_and_both_ends_were_told(
+def test_messages_arrive_once_in_order_or_both_ends_see_a_reset(
     seed: int, steps: list[tuple[str, tuple[int, int], int, dict[str, int]]]
 ) -> None:
     cluster_state = make(seed, 40)

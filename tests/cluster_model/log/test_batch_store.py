@@ -19,7 +19,7 @@ def written(start: int, *sizes: tuple[int, int]) -> EpochBranch:
     return epoch_branch
 
 
-def test_a_log_branch_begins_empty_where_its_leader_stood() -> None:
+def test_a_log_branch_begins_empty_at_its_leaders_end() -> None:
     epoch_branch = BatchStore().begin(3, 7, 50)
     assert (epoch_branch.broker, epoch_branch.epoch, epoch_branch.start, epoch_branch.end) == (3, 7, 50, 50)
 

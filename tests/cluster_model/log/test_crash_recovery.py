@@ -83,7 +83,7 @@ def test_a_given_number_of_records_goes_before_the_kind_of_tail() -> None:
 
 
 @pytest.mark.slow
-def test_a_torn_batch_is_read_cut_off_and_told(snapshot: SnapshotAssertion) -> None:
+def test_a_torn_batch_is_truncated_and_recorded(snapshot: SnapshotAssertion) -> None:
     told = {}
     for tail in (WRITTEN_BACK, TORN):
         cluster = build()
@@ -224,7 +224,7 @@ def test_the_last_in_sync_replica_takes_everything_along_with_its_disk(snapshot:
     assert cluster.query.violations("acks-all-durability") == 0, "a lost disk excuses it"
 
 
-def test_a_disk_loss_is_a_truncation_that_no_protocol_asked_for() -> None:
+def test_a_disk_loss_is_an_allowed_truncation() -> None:
     cluster = build()
     cluster.run(20 * SECOND)
     cluster.power_loss(2)

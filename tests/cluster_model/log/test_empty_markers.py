@@ -64,7 +64,7 @@ def test_a_marker_goes_a_pass_after_its_records_and_a_retention_after_that() -> 
     assert 3 not in empty_markers(writer.rig.replica.log, writer.rig.replica.log.leo, writer.now, NEVER)
 
 
-def test_before_horizons_it_goes_by_the_age_of_its_segment() -> None:
+def test_before_delete_horizons_markers_expire_by_segment_age() -> None:
     writer = writing()
     replaced(writer)
     assert sweep(writer, horizons=False) == [1, 2, 3]
@@ -87,7 +87,7 @@ def test_the_last_transaction_of_a_known_producer_always_has_something_left() ->
     assert sweep(writer, expiry_us=HOUR) == [4]
 
 
-def test_of_an_epoch_with_markers_only_the_last_one_stays() -> None:
+def test_only_the_last_marker_of_an_epoch_is_kept() -> None:
     """In 4.0 a marker already has the next epoch (KIP-890)."""
     writer = writing()
     writer.write(7, names=("a=1",))

@@ -240,7 +240,7 @@ def test_a_tombstone_goes_some_time_after_the_cleaning_that_first_kept_it() -> N
     assert "a=" not in names(rig.log).values()
 
 
-def test_before_kip_534_a_tombstone_goes_by_the_age_of_its_segments_file() -> None:
+def test_before_kip_534_tombstones_expire_by_segment_age() -> None:
     rig = Compacted(replace(RULES, segment_bytes=20)).write("a=1", "a=", "b=1")
     rig.now = 5 * SECOND
     assert rig.clean(horizons=False) == 1

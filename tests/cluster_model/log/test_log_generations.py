@@ -122,7 +122,7 @@ def test_delete_horizon_tombstones_get_their_time_from_a_cleaning_since_3_1(kafk
 
 
 @EVERY
-def test_rolling_and_retention_go_by_record_timestamps_since_0_10_1(kafka: str) -> None:
+def test_rolling_and_retention_use_record_timestamps_since_0_10_1(kafka: str) -> None:
     replica, _events = lone(kafka, segment_ms=5_000, retention_ms=20_000)
     lead(replica, 1)
     write(replica, "a", now=10 * SECOND)

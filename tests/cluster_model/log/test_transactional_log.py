@@ -60,7 +60,7 @@ def test_a_marker_counts_only_when_it_is_replicated() -> None:
     assert writer.rig.replica.log.transactions.ended == [], "not looked at again"
 
 
-def test_a_high_watermark_that_stands_before_the_transaction_is_the_bound() -> None:
+def test_a_high_watermark_below_the_transaction_is_the_lso() -> None:
     writer = Writer()
     writer.plain(4)
     writer.write(7)
@@ -107,7 +107,7 @@ def test_a_read_learns_of_the_aborted_ones_that_it_meets() -> None:
     assert [each.producer_id for each in found(0, 3)] == [7, 8]
 
 
-def test_the_scan_continues_until_everything_asked_for_was_stable() -> None:
+def test_the_aborted_scan_covers_the_whole_range() -> None:
     writer = Writer()
     writer.write(7)
     writer.write(8)

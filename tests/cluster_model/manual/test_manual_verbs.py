@@ -213,7 +213,7 @@ def test_a_crash_of_the_leader_takes_what_was_delayed_with_it() -> None:
     assert stepped.state(A)["followers"] == {"2": -1, "3": -1}
 
 
-def test_a_fetch_from_a_leader_that_is_down_comes_to_nothing() -> None:
+def test_a_fetch_from_a_stopped_leader_is_refused() -> None:
     stepped = told(records=1)
     stepped.do("crash", broker=A)
     assert stepped.do("fetch", follower=B) == "NETWORK_EXCEPTION"
@@ -287,7 +287,7 @@ def test_a_question_of_another_epoch_is_fenced_and_the_follower_gives_up() -> No
 # Changes of the ISR
 
 
-def test_a_pending_expand_counts_for_the_high_watermark_and_a_pending_shrink_still_does() -> None:
+def test_pending_isr_changes_keep_the_larger_isr_for_the_high_watermark() -> None:
     stepped = told(records=1)
     assert stepped.do("shrink_isr", broker=A, out=[C], answer="later") == ""
     assert (stepped.state(A)["isr"], stepped.state(A)["pending"]) == ([1, 2, 3], [1, 2])
@@ -405,7 +405,7 @@ def test_in_0_8_2_who_has_not_fetched_is_out_even_with_everything(kafka: str, le
     assert stepped.state(A)["isr"] == left
 
 
-def test_an_answer_to_a_former_role_comes_to_nothing(snapshot: SnapshotAssertion) -> None:
+def test_responses_to_a_former_role_are_ignored(snapshot: SnapshotAssertion) -> None:
     stepped = told()
     stepped.do("shrink_isr", broker=A, out=[C], answer="later")
     stepped.do("alter_serve", broker=A)
@@ -533,7 +533,7 @@ def consumer(stepped: HandSteppedCluster) -> tuple[int, list[object]]:
     return state["position"], [name for _epoch, name in state["read"]]
 
 
-def test_a_consumer_reads_up_to_the_high_watermark_of_whom_it_asks() -> None:
+def test_a_consumer_reads_up_to_the_high_watermark_of_the_fetched_broker() -> None:
     stepped = told(records=2)
     stepped.append(A, "x")
     assert "consumer" not in stepped.cluster.state()

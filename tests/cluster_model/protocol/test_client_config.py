@@ -93,7 +93,7 @@ def test_idempotence_by_default_gives_way_to_what_rules_it_out(name: str, value:
 
 
 @pytest.mark.parametrize(("name", "value", "key"), CONFLICTS)
-def test_idempotence_that_was_asked_for_does_not(
+def test_explicit_idempotence_conflicts_are_rejected(
     name: str, value: ConfigValue, key: str, snapshot: SnapshotAssertion
 ) -> None:
     with pytest.raises(ConfigConflictError) as caught:
@@ -158,7 +158,7 @@ def test_since_4_0_more_than_five_in_flight_are_an_error_even_where_idempotence_
 
 
 @pytest.mark.parametrize("version", ["3.0", "3.1"])
-def test_the_first_patches_of_3_0_and_3_1_are_idempotent_only_if_told_to(version: str) -> None:
+def test_the_first_patches_of_3_0_and_3_1_need_explicit_idempotence(version: str) -> None:
     assert producer(version).idempotent
     first = producer(version, client_version=f"{version}.0")
     assert (first.acks, first.idempotent) == (-1, False)

@@ -276,7 +276,7 @@ def test_a_broker_knows_its_defaults_for_fetching() -> None:
         ("LeaderSelector", False),
     ],
 )
-def test_a_selector_goes_by_its_class_with_or_without_its_package(name: str, aware: bool) -> None:
+def test_a_replica_selector_is_named_with_or_without_its_package(name: str, aware: bool) -> None:
     value = check("broker", "replica.selector.class", name)
     assert BrokerConfig.of(Profile.of("3.9"), {"replica.selector.class": value}).rack_aware is aware
 

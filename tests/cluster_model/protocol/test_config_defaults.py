@@ -129,6 +129,6 @@ def test_configured_values_apply_if_the_release_has_the_key() -> None:
     assert not old.exists("max.poll.records")
 
 
-def test_a_number_that_nothing_stands_for_is_not_guessed() -> None:
+def test_a_config_without_default_has_no_number() -> None:
     with pytest.raises(LookupError):
         EffectiveConfig("consumer", parse_version("1.1"), {}).number("default.api.timeout.ms")

@@ -101,7 +101,7 @@ def test_a_long_list_says_how_many_others_there_are() -> None:
 
 
 @pytest.mark.parametrize(("items", "text"), [("abc", "a, b, c"), ("abcd", "a, b +2")])
-def test_of_many_names_a_few_are_written(items: str, text: str) -> None:
+def test_long_lists_of_names_are_shortened(items: str, text: str) -> None:
     assert quantities.few_names(list(items)) == text
 
 

@@ -30,7 +30,7 @@ def test_clients_are_spread_over_the_servers() -> None:
     assert sorted(client.zk.server for client in rig.clients.values()) == list(rig.servers)
 
 
-def test_requests_are_answered_in_the_order_in_which_they_were_asked() -> None:
+def test_zookeeper_requests_are_answered_in_order() -> None:
     rig = Rig(operations=START, jitter=5 * MS)
     zk = rig.clients[1].zk
     for number in range(1, 20):
@@ -72,7 +72,7 @@ def test_a_watch_of_a_node_that_is_not_there_yet_and_of_children() -> None:
     ]
 
 
-def test_of_many_that_race_for_a_version_one_wins() -> None:
+def test_one_of_many_racing_set_data_requests_wins() -> None:
     rig = Rig(operations=START, jitter=3 * MS)
     for round_number in range(20):
         for node, client in rig.clients.items():
@@ -84,7 +84,7 @@ def test_of_many_that_race_for_a_version_one_wins() -> None:
     assert [version for _at, _p, _d, version, _z, _o in rig.commits] == list(range(1, 21))
 
 
-def test_of_many_that_race_to_create_one_wins_and_the_loser_of_a_multi_leaves_nothing() -> None:
+def test_one_of_many_racing_creates_wins_and_a_failed_multi_leaves_nothing() -> None:
     rig = Rig(operations=START)
     for node, client in rig.clients.items():
         client.zk.ask(Multi((SetData("/a", (node,)), Create("/one", (node,), ephemeral=True))), "")

@@ -188,7 +188,7 @@ def test_a_deletion_reports_everybody_who_waits_once() -> None:
     assert watches.trigger("/a", DELETED) == ()
 
 
-def test_a_forgotten_watcher_is_not_told() -> None:
+def test_a_removed_watcher_is_not_notified() -> None:
     made, watches = tree(), WatchTable()
     for watcher in (5, 6):
         watches.read(watcher, GetData("/a"), made.read(GetData("/a")))

@@ -80,7 +80,7 @@ def test_replicas_are_selected_by_the_length_of_their_logs() -> None:
     assert resolve("replica(orders-0, longest)", cluster) == [1]
 
 
-def test_of_logs_of_one_length_the_first_of_the_assignment_is_meant() -> None:
+def test_shortest_selects_the_first_assigned_of_equal_logs() -> None:
     cluster = busy_cluster()
     assert cluster.query.leo("orders-1", 2) == cluster.query.leo("orders-1", 4)
     assert resolve("replica(orders-1, longest)", cluster) == resolve("replica(orders-1, shortest)", cluster) == [2]
@@ -129,7 +129,7 @@ def test_a_link_is_refused_where_it_has_no_place(
 # --- what was meant is told -----------------------------------------------------------------------------------------
 
 
-def test_the_other_side_is_reported_as_asked_and_as_found(cluster: Cluster, board: FaultInjector) -> None:
+def test_link_faults_record_the_selector_and_nodes_of_the_other_side(cluster: Cluster, board: FaultInjector) -> None:
     inject(board, "lag", "follower(orders-0)", to="random(2, brokers - replicas(orders-0)) + leader(orders-0)")
     inject(board, "lag", "broker(2)", to="rack(a)")
     one, other = [event for event in cluster.drain() if isinstance(event, FaultInjected)]
@@ -162,7 +162,7 @@ def leaderless() -> Cluster:
         ("gc_pause", "coordinator(billing)", {}, "no_coordinator"),
     ],
 )
-def test_where_nobody_is_found_a_fault_is_refused_or_skipped_as_asked(
+def test_a_fault_without_targets_is_refused_or_skipped(
     fault: str, target: str, params: dict[str, str], code: str, snapshot: SnapshotAssertion
 ) -> None:
     cluster = leaderless()
@@ -230,7 +230,7 @@ def test_it_is_written_with_the_brackets_that_it_needs(snapshot: SnapshotAsserti
     assert str(parse("((all) - (clients & rack(b))) + all")) == snapshot
 
 
-def test_static_selectors_are_told_from_dynamic_ones() -> None:
+def test_static_and_dynamic_selectors_are_distinguished() -> None:
     fixed = ("all", "rack(a) + broker(1)", "brokers - controllers", "controller(1001)", "client(x) & consumers")
     moving = ("leader(a-0)", "controller", "random(all)", "majority", "all - leader(a-0)", "all & minority(all)")
     assert [parse(text).fixed for text in (*fixed, *moving)] == [True] * len(fixed) + [False] * len(moving)

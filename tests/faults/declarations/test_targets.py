@@ -104,9 +104,7 @@ def kinds(selector: Selector) -> set[str]:
         ("zookeeper(3) + controller", [1_503, 1]),
     ],
 )
-def test_in_zookeeper_mode_a_broker_is_the_controller_and_an_ensemble_stands_behind(
-    text: str, nodes: list[int]
-) -> None:
+def test_zookeeper_mode_has_a_controller_broker_and_ensemble_nodes(text: str, nodes: list[int]) -> None:
     assert resolve(text, busy_cluster(kafka="2.8", mode="zookeeper")) == nodes
 
 

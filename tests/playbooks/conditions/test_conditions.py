@@ -115,7 +115,7 @@ def test_a_dash_inside_a_name_belongs_to_the_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("quoted", ['"2024-orders-0"', "'2024-orders-0'"])
-def test_names_that_begin_with_a_digit_stand_in_quotes(quoted: str) -> None:
+def test_names_that_begin_with_a_digit_are_quoted(quoted: str) -> None:
     assert parse(f"leader({quoted}) == 1").partitions == ("2024-orders-0",)
 
 
@@ -213,7 +213,7 @@ def test_condition_errors_name_their_column(text: str, column: int, snapshot: Sn
     assert caught.value.message == snapshot
 
 
-def test_columns_count_from_where_the_condition_stands() -> None:
+def test_error_columns_count_from_the_start_of_the_line() -> None:
     with pytest.raises(ConditionError) as caught:
         parse("1 = 1", 7, 20)
     assert caught.value.column == 22

@@ -23,7 +23,7 @@ def lags(query: ConditionQuery) -> tuple[int, int, int]:
     )
 
 
-def test_lag_goes_by_what_is_committed_and_position_lag_by_what_is_read() -> None:
+def test_lag_uses_committed_offsets_and_position_lag_positions() -> None:
     session = Session.start(loads(CLUSTER, "small.yaml"), open_ended=True)
     session.advance(14 * SECOND)
     lag, position_lag, by_hand = lags(session.cluster.query)
@@ -55,7 +55,7 @@ def test_a_group_that_commits_nothing_has_no_lag() -> None:
 
 
 @pytest.mark.parametrize("function", ["lag(billing)", "lag(billing, orders-0)", "committed(billing, orders-0)"])
-def test_of_a_group_without_a_coordinator_it_is_refused(function: str) -> None:
+def test_lag_of_a_group_without_a_coordinator_is_rejected(function: str) -> None:
     with pytest.raises(PlaybookError) as caught:
         loads(f"{ASSIGNED}expect:\n  - {function} == 0\n", "small.yaml")
     (problem,) = caught.value.problems

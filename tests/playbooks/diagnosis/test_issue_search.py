@@ -203,7 +203,7 @@ def test_the_document_has_issues_of_findings_and_of_other_failures() -> None:
     assert "KAFKA-6361" in document["known_issues"]["tried"]
 
 
-def test_of_one_finding_only_its_own_issues_are_searched() -> None:
+def test_only_the_issues_of_the_selected_finding_are_searched() -> None:
     playbook = shown("KAFKA-13598", "3.1.0", "end: duplicates() == 0")
     case = SessionCase(playbook, playbook.seed)
     why = explain(case, case.run(), number=1, seeds=1)

@@ -273,7 +273,7 @@ def test_a_price_that_is_not_a_difference_is_noticed() -> None:
     assert found[change.name].rejected == (alone.failed + alone.unknown) - (before.failed + before.unknown) + never_sent
 
 
-def test_a_session_that_comes_to_another_end_proves_nothing(snapshot: SnapshotAssertion) -> None:
+def test_a_rerun_with_another_outcome_proves_nothing(snapshot: SnapshotAssertion) -> None:
     step = "  - when: acked_lost() + missing() > 5\n    within: 20s\n    heal: all\nsettle: 1s\n"
     found = of_playbook(loads(TAIL.replace("settle: 10s\n", step), "waiting.yaml"))
     assert found["acks=all"].verdict == "inconclusive"

@@ -69,7 +69,7 @@ def test_one_from_a_screen_without_an_end_is_cut_off_where_it_breaks_off(running
     assert case_of(headless).until_us == -1
 
 
-def test_a_fork_continues_beyond_the_cut_and_the_next_one_stands_before_it_again() -> None:
+def test_every_fork_starts_at_the_cutoff() -> None:
     playbook = loads(TAIL, "tail.yaml")
     forks = SessionForks(SessionCase(playbook, 5, until_us=3 * SECOND).start)
     session = forks.at_time(2 * SECOND)

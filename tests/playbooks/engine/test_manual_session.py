@@ -26,7 +26,7 @@ def test_a_playbook_chooses_its_engine() -> None:
     assert isinstance(start_session(loads(CRASH, "c.yaml")), Session)
 
 
-def test_a_run_passes_when_every_state_and_answer_is_as_told() -> None:
+def test_a_manual_run_passes_if_states_and_answers_match() -> None:
     result = run(MANUAL)
     assert result.verdict == "pass"
     assert [(checked.ok, checked.by_step) for checked in result.expectations] == [

@@ -87,7 +87,7 @@ def test_a_condition_that_holds_as_its_turn_comes_does_not_wait_for_another_even
     assert times(events, FaultInjected) == [1_234_567, 1_234_567]
 
 
-def test_an_advance_handles_no_more_events_than_asked_for() -> None:
+def test_advance_handles_at_most_the_requested_events() -> None:
     session = Session.start(timed(), open_ended=True)
     for count in (1, 5, 100):
         before = session.cluster.executed
@@ -309,7 +309,7 @@ def test_an_action_can_bring_the_next_step_on() -> None:
     assert times(session.drain(), FaultInjected) == [1_234_567, 1_234_567]
 
 
-def test_a_refused_action_raises_and_stands_in_the_trace(snapshot: SnapshotAssertion) -> None:
+def test_a_refused_action_raises_and_is_traced(snapshot: SnapshotAssertion) -> None:
     session = Session.start(timed(), open_ended=True)
     with pytest.raises(FaultError) as caught:
         session.act(Action("inject", "restart", "broker(1)"))

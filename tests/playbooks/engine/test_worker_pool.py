@@ -163,7 +163,7 @@ def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
     assert outcomes[2].error == "not started"
 
 
-def test_of_several_codes_the_worst_counts() -> None:
+def test_the_worst_exit_code_wins() -> None:
     assert [worst(codes) for codes in ([], [0, NOT_RUN], [0, 3], [3, 1], [1, 2], [2, 70], [70, 130])] == [
         *[0, 0, 3],
         *[1, 2, 70],

@@ -277,7 +277,7 @@ def test_a_torn_session_goes_as_far_as_it_was_written(tmp_path: Path, snapshot: 
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_a_playbook_of_a_torn_session_that_comes_to_something_else_is_refused(
+def test_export_of_a_torn_session_with_another_outcome_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sealed: bool, snapshot: SnapshotAssertion
 ) -> None:
     session = live(timed(settle="2s"), tmp_path)
@@ -480,7 +480,7 @@ def test_a_change_of_the_configuration_makes_what_was_found_fail(
     assert any(each.text.startswith("acked_lost() == ") and not each.ok for each in rerun.expectations)
 
 
-def test_a_playbook_that_comes_to_something_else_is_refused(
+def test_export_with_another_outcome_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     session = live(timed(settle="1s"), tmp_path)

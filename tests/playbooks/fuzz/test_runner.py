@@ -53,7 +53,7 @@ def test_slices_leave_no_mark(slice_us: int) -> None:
 
 
 @pytest.mark.parametrize("kafka", spread_sample(["0.10.2", "0.11", "2.8", "3.9", "4.1"], 3))
-def test_a_run_is_a_playbook_that_comes_to_the_same(kafka: str) -> None:
+def test_a_saved_storm_run_has_the_same_digest(kafka: str) -> None:
     asked = plan(text(kafka, clients=GROUP if kafka == "3.9" else ""))
     for run in range(1, sample_count(3, 40)):
         driven, swarm, _session = asked.drive(run)
@@ -75,7 +75,7 @@ steps:
 """
 
 
-def test_its_own_steps_stay_where_that_is_asked_for() -> None:
+def test_keep_steps_keeps_the_playbooks_steps() -> None:
     asked = plan(text(rest=STEPS.lstrip()), keep_steps=True)
     driven, swarm, _session = asked.drive(2)
     assert len(driven.acts) > len(driven.strikes) > 0
@@ -84,7 +84,7 @@ def test_its_own_steps_stay_where_that_is_asked_for() -> None:
     assert plan(text(rest=STEPS.lstrip())).begin(2)[0].steps == ()
 
 
-def test_an_error_inside_is_what_a_run_comes_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_the_runs_result(monkeypatch: pytest.MonkeyPatch) -> None:
     why = "a wheel came off"
 
     def broken(*_: object) -> None:

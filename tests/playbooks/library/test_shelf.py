@@ -22,7 +22,7 @@ def test_it_says_of_each_what_the_manual_says() -> None:
         assert each.manual == ("traces" in each.tags)
 
 
-def test_it_goes_by_theme_then_by_name() -> None:
+def test_the_library_is_ordered_by_theme_then_name() -> None:
     order = list(THEMES)
     assert [(order.index(each.theme), each.name) for each in library_entries()] == sorted(
         (order.index(each.theme), each.name) for each in library_entries()

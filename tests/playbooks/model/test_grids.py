@@ -65,7 +65,7 @@ def test_a_result_comes_back_from_its_text_as_it_was(text: str) -> None:
 
 
 @pytest.mark.slow
-def test_rows_are_what_the_sessions_of_the_grid_come_to() -> None:
+def test_grid_rows_equal_the_results_of_their_sessions() -> None:
     asked = varying()
     matrix, outcomes = run_jobs(asked, partial(run_all, workers=1))
     made = rows(plan_of(asked))
@@ -154,7 +154,7 @@ def test_every_cell_has_a_command_of_its_own(snapshot: SnapshotAssertion) -> Non
 
 
 @pytest.mark.slow
-def test_a_campaign_continues_and_comes_to_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resumed_campaign_has_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = plan()
     run_campaign(open_campaign(tmp_path / "whole", asked, "small"), asked, 8, workers=1)
     run_campaign(open_campaign(tmp_path / "parts", asked, "small"), asked, 3, workers=1)

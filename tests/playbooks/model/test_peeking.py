@@ -67,7 +67,7 @@ def test_a_record_is_reported_with_its_contents_and_all_who_hold_it(session: Ses
     assert found.value == written(contents(TEMPLATES["order"], 3, name))
 
 
-def test_a_lost_record_stands_beside_the_one_that_took_its_place(session: Session) -> None:
+def test_a_lost_record_is_listed_with_its_replacement(session: Session) -> None:
     (loss,) = session.finish().losses
     assert loss.partition == P
     lost, other = at(session, loss.log_offset)

@@ -123,6 +123,6 @@ def test_the_manual_has_every_limit() -> None:
     }
 
 
-def test_a_file_of_the_largest_size_is_still_told_its_mistakes_once() -> None:
+def test_errors_of_the_largest_file_are_reported_once() -> None:
     text = CLUSTER + "steps:\n" + "  - {repeat: 1000, steps: [{heal: none}]}\n"
     assert len(mistakes_of(lambda: loads(text, "many.yaml"))) == 1

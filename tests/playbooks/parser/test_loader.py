@@ -358,7 +358,7 @@ def test_errors_survive_pickling() -> None:
 
 
 @pytest.mark.slow
-def test_every_invariant_of_the_checker_can_be_asked_for() -> None:
+def test_every_invariant_can_be_an_expectation() -> None:
     assert len(INVARIANTS) == 19
     for name in INVARIANTS:
         asked = f"expect: [violations({name}) == 0, unexpected_violations({name}) == 0]\n"

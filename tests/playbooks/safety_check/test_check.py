@@ -406,7 +406,7 @@ def test_a_witness_of_another_seed_is_not_given_away(
 # -- the witness ----------------------------------------------------------------------------------------------------
 
 
-def test_the_worst_future_as_a_playbook_comes_to_the_same(snapshot: SnapshotAssertion) -> None:
+def test_the_worst_simulation_as_a_playbook_has_the_same_outcome(snapshot: SnapshotAssertion) -> None:
     assert re.sub(r"\d+", "N", headline(alone().answer)) == snapshot
     text = witness(alone())
     result = Session.start(loads(text, "w.yaml")).finish()
@@ -472,7 +472,7 @@ def test_there_is_no_asking_about_what_is_over(tmp_path: Path, snapshot: Snapsho
     assert [str(each.value) for each in (settling, nothing)] == snapshot
 
 
-def test_beyond_its_end_a_playbook_is_not_asked_about(snapshot: SnapshotAssertion) -> None:
+def test_safety_checks_after_the_end_of_a_playbook_are_rejected(snapshot: SnapshotAssertion) -> None:
     steps = "- {at: 1s, inject: crash, target: broker(3), for: 2s}"
     crashing = timed(steps, settle="1s")
     assert of_playbook(crashing, 3, TimePoint(2 * S)).at_us == 2 * S

@@ -70,6 +70,6 @@ def test_records_that_ended_without_a_number_are_counted_together() -> None:
     )
 
 
-def test_one_record_that_nobody_was_notified_of_is_where_it_stands() -> None:
+def test_an_unacknowledged_record_has_its_location() -> None:
     (row,) = rows([RecordsSent(1, "shop", "orders-0", 0, 1, -1)], cast("RecordLocations", FakeLedger()))
     assert (row.outcome, row.sequence, row.records, row.location) == ("sent", 0, 1, "held")

@@ -89,7 +89,7 @@ def test_it_is_the_same_with_more_processes() -> None:
     assert together.runs == alone.runs
 
 
-def test_a_budget_and_going_on_later_come_to_the_same(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_resumed_shrink_has_the_same_result(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     begun, path = by_hand(LOST), tmp_path / "x.journal"
     unbroken = shrunk_by_hand(LOST)
     journal = Journal(path, {"key": LOST})

@@ -255,7 +255,7 @@ def test_a_cluster_that_cannot_be_sealed_leaves_the_others_to_be(inside: Any, py
         assert [each is None for each in sealed].count(False) == 1
 
 
-def test_it_costs_nothing_until_it_is_asked_for() -> None:
+def test_the_pytest_plugin_imports_nothing_until_used() -> None:
     program = (
         "import sys, playbooks.testing.pytest_plugin\n"
         "rooms = ('playbooks', 'cluster_model', 'faults', 'yaml')\n"

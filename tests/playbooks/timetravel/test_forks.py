@@ -98,7 +98,7 @@ def places(last: int, count: int) -> list[int]:
 
 
 @pytest.mark.parametrize("number", spread_sample(range(4), 2))
-def test_whatever_forks_did_before_the_next_one_stands_where_the_session_stood(number: int) -> None:
+def test_earlier_forks_do_not_affect_the_next_one(number: int) -> None:
     forks = timed_forks()
     draw = RandomStream(number, "strays")
     for executed in places(1500, 7):
@@ -107,7 +107,7 @@ def test_whatever_forks_did_before_the_next_one_stands_where_the_session_stood(n
         stray(session, draw)
 
 
-def test_a_fork_that_goes_the_way_of_the_session_comes_to_its_end() -> None:
+def test_a_fork_that_repeats_the_session_has_its_outcome() -> None:
     whole = Session.start(PLAYBOOK).finish()
     forks = timed_forks()
     stray(forks.at_event(1300), RandomStream(1, "strays"))

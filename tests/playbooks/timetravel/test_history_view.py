@@ -83,7 +83,7 @@ def test_a_session_that_was_looked_back_into_seals_to_the_same_bytes(plain: Path
     assert (ours.digest, ours.events) == (theirs.digest, theirs.events)
 
 
-def test_a_recording_that_is_looked_back_into_comes_to_its_own_end_and_stays_as_it_is(plain: Path) -> None:
+def test_viewing_the_past_does_not_change_a_recording(plain: Path) -> None:
     before = {each.name: each.read_bytes() for each in plain.iterdir() if each.is_file()}
     reopened = ReopenedSession(read_session(plain))
     looking = HistoryView(reopened)
@@ -147,7 +147,7 @@ def test_a_jump_runs_no_more_again_than_the_widest_gap_and_keeps_nothing(monkeyp
     assert timeline.kept == kept
 
 
-def test_events_go_by_one_at_a_time_in_both_directions() -> None:
+def test_the_history_view_steps_single_events_both_ways() -> None:
     looking = HistoryView(Session.start(LIVE, open_ended=True))
     looking.advance(2 * SECOND)
     present = looking.cluster.executed

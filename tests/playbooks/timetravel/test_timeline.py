@@ -328,7 +328,7 @@ def test_from_an_time_on_the_past_goes_as_it_went_up_to_the_present(slices: tupl
     assert timeline.kept == kept
 
 
-def test_events_that_are_gone_through_are_as_many_as_were_asked_for() -> None:
+def test_seeks_by_events_move_by_the_requested_count() -> None:
     timeline = lived()
     past = timeline.seek_time(2_400_000)
     before = past.cluster.executed

@@ -84,7 +84,7 @@ FAKE = Subject(
 )  # fmt: skip
 
 
-def test_a_difference_is_found_and_stated_ones_are_told_apart() -> None:
+def test_unknown_differences_are_distinguished_from_documented_ones() -> None:
     found = compare(FAKE, "4.1.2", KAFKA)
     assert found.asked == 4
     assert [(each.item, each.kafka, each.model) for each in found.stated] == [("stated", 1, 2)]

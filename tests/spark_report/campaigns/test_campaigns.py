@@ -66,7 +66,7 @@ def plan_at(folder: Path) -> FuzzPlan:
 
 
 @pytest.mark.spark
-def test_spark_comes_to_the_rows_of_this_machine(
+def test_spark_campaigns_have_the_rows_of_local_ones(
     spark: "SparkSession", tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     folder = tmp_path / "c"
@@ -131,7 +131,7 @@ def grid_at(folder: Path) -> tuple[GridRun, GridPlan]:
 
 @pytest.mark.evening
 @pytest.mark.spark
-def test_a_grid_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_path: Path) -> None:
+def test_spark_grids_have_the_rows_of_local_ones(spark: "SparkSession", tmp_path: Path) -> None:
     folder, cells = tmp_path / "spark", BROKEN.size
     varying, plan = grid_at(folder)
     told: list[str] = []

@@ -141,7 +141,7 @@ def test_a_share_has_three_figures_at_most(value: float, told: str) -> None:
 
 
 @pytest.mark.parametrize("beyond", [0, 3])
-def test_of_much_that_is_set_aside_the_first_is_shown(beyond: int) -> None:
+def test_only_the_first_skipped_directories_are_shown(beyond: int) -> None:
     def told(most: int) -> FleetModel:
         aside = tuple(SkippedDirectory(Path(f"/s/{place}"), f"set-{place} is torn") for place in range(most + beyond))
         return FleetModel((), "", {}, {}, {name: [] for name in TABLES}, aside)

@@ -201,7 +201,7 @@ class TestSetAside:
     @pytest.mark.slow
     @pytest.mark.parametrize("harm", [tear, damage, tear_further])
     @pytest.mark.parametrize("backwards", [False, True])
-    def test_of_two_copies_the_better_one_is_reported(
+    def test_the_better_of_two_copies_of_a_session_is_used(
         self, tmp_path: Path, session: Path, harm: Callable[[Path], None], backwards: bool, snapshot: SnapshotAssertion
     ) -> None:
         copy = write_session(tmp_path / "copy", leader_crash())

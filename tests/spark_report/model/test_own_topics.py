@@ -23,7 +23,7 @@ def test_users_rows_come_alone_where_there_are_any() -> None:
     assert user_topic_rows([]) == []
 
 
-def test_of_an_own_topic_the_worst_stands_for_all_behind_the_users_rows() -> None:
+def test_internal_topics_are_folded_to_their_worst_partition() -> None:
     found = [row(f"{OWN}-0", 3), row("orders-1"), row(f"{OWN}-7", 9), row(f"{OWN}-0", 2), row("orders-0")]
     assert fold_internal_topics(found, lambda each: each["length"]) == [
         row("orders-1"),

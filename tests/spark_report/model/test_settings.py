@@ -103,7 +103,7 @@ def test_seeds_show_them_apart_too(recorded: SessionInput) -> None:
     assert [own[-1].text for own in differing_settings([one, other]).values()] == [f"seed={one.start.seed}", "seed=8"]
 
 
-def test_of_very_many_the_first_are_said(recorded: SessionInput) -> None:
+def test_only_the_first_of_many_settings_are_shown(recorded: SessionInput) -> None:
     many = cells(recorded, *({f"cluster.config.k{n}": value for n in range(9)} for value in "ab"))
     assert words(many)[0].startswith("k0=a, ")
     assert words(many)[0].endswith(", 3 more")

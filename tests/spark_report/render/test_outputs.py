@@ -178,7 +178,7 @@ def picture(figure: charts.Figure, label: str = "") -> ET.Element:
 
 
 class TestPictures:
-    def test_of_very_many_bars_neighbours_are_drawn_as_one_in_the_worst_colour(self) -> None:
+    def test_neighbouring_bars_are_merged_in_the_worst_colour(self) -> None:
         count = 1_000
         colours = [charts.CALM] * count
         colours[505] = charts.ALARM
@@ -215,7 +215,7 @@ class TestPictures:
             assert root.get("viewBox") == f"0 0 960 {figure['layout']['height']}"
             assert all(not name.startswith("on") for each in root.iter() for name in each.attrib)
 
-    def test_bars_stand_where_their_times_are(self, tmp_path: Path) -> None:
+    def test_bars_are_positioned_by_time(self, tmp_path: Path) -> None:
         one = story(tmp_path).sessions[0]
         bars = [each for each in picture(charts.timeline_chart(one)).iter("rect") if each.get("class") == "bar"]
         # Every interval of the story is from 5 to 9 of 20 us.
@@ -247,7 +247,7 @@ class TestPictures:
         plots = [picture(charts.timeline_chart(one)).get("data-plot") for one in hostile.sessions]
         assert all(float((plot or "").split()[0]) < svg.WIDTH / 2 for plot in plots)
 
-    def test_a_logarithm_stands_by_its_decades(self) -> None:
+    def test_log_axes_have_decade_marks(self) -> None:
         scale = svg.Scale({"type": "log", "range": [0, 2]}, [], 100, 0)
         assert [scale(value) for value in (1, 10, 100)] == [100, 50, 0]
         assert math.isclose(scale.inside(1e9), 0)
@@ -296,7 +296,7 @@ def test_the_key_figures_say_where_they_come_from(tmp_path: Path) -> None:
     assert {figure.at for figure in found} <= names
 
 
-def test_the_dictionary_stands_beside_the_tables_and_explains_all(tmp_path: Path) -> None:
+def test_the_data_dictionary_covers_every_table(tmp_path: Path) -> None:
     output.write_dictionary(tmp_path / output.DICTIONARY)
     text = (tmp_path / output.DICTIONARY).read_text(encoding="utf-8")
     assert text.startswith(registry.DICTIONARY_TITLE)

@@ -149,7 +149,7 @@ class TestPage:
     def test_the_digest_is_there_whole(self, tmp_path: Path) -> None:
         assert f"<dd>{'5eed' * 8}</dd>" in html.html_page(story(tmp_path))
 
-    def test_an_expectation_stands_at_the_time_of_its_verdict(self, tmp_path: Path) -> None:
+    def test_expectations_are_drawn_at_the_time_of_their_verdict(self, tmp_path: Path) -> None:
         told = story(tmp_path)
         one = told.sessions[0]
         name = one.tables["expectations"][0]["rule"]
@@ -165,7 +165,7 @@ class TestPage:
         text.show_in_terminal(Console(file=stream, width=100), replace(told, sessions=(one,)))
         assert [line for line in stream.getvalue().splitlines() if "damaged:" in line] == snapshot
 
-    def test_of_very_many_sessions_the_worst_are_reported(self, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    def test_the_worst_of_many_sessions_are_shown(self, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
         text = html.html_page(story(tmp_path, sessions=sections.MOST_SESSIONS + 2))
         assert text.count('class="session"') == sections.MOST_SESSIONS
         (rest,) = re.findall(r"<p[^>]*>(.*\b2 more .*?)</p>", text)
@@ -236,7 +236,7 @@ class TestCharts:
         assert figure["layout"]["yaxis"]["ticktext"][:3] == ["crash", "lag", "crash ·2"]
         assert [trace["base"] for trace in figure["data"][:3]] == [[5e-6, 9e-6], [5e-6], [6e-6]]
 
-    def test_of_very_many_faults_the_last_share_a_lane(self, tmp_path: Path) -> None:
+    def test_the_last_of_many_faults_share_a_lane(self, tmp_path: Path) -> None:
         faults = [
             {**SPAN, "fault_id": number, "fault": f"f{number}", "target": "b", "detail": ""}
             for number in range(charts.MOST_FAULT_LANES + 5)
@@ -259,12 +259,12 @@ class TestCharts:
             *[("lines", "y")] * 2, ("lines", "y2")
         ]  # fmt: skip
 
-    def test_a_lost_record_stands_where_it_went_missing(self, tmp_path: Path) -> None:
+    def test_losses_are_drawn_where_they_occurred(self, tmp_path: Path) -> None:
         figure = charts.timeline_chart(story(tmp_path).sessions[0])
         crosses = [trace["x"] for trace in figure["data"] if trace["type"] == "marks"]
         assert crosses == [[7e-6]]
 
-    def test_of_very_many_partitions_the_busiest_get_lanes(self, tmp_path: Path) -> None:
+    def test_the_busiest_of_many_partitions_get_lanes(self, tmp_path: Path) -> None:
         states = [
             {**row, "partition": f"p-{number}"}
             for number in range(20)

@@ -55,7 +55,7 @@ def test_a_master_on_which_spark_does_not_start_is_named(snapshot: SnapshotAsser
     assert [str(there), str(here)] == snapshot
 
 
-def test_of_a_java_exception_one_line_is_reported() -> None:
+def test_java_exceptions_are_reported_in_one_line() -> None:
     text = "An error occurred while calling o56.toArrow.\n: java.io.IOException: disk full\n\tat x.y(Z.java:1)\n"
     assert first_line(Exception(text)) == "java.io.IOException: disk full"
     assert first_line(ValueError()) == "ValueError"

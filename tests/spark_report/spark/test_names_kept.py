@@ -33,7 +33,7 @@ def asked(spark: "SparkSession", monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_a_function_is_asked_for_once(spark: "SparkSession", asked: list[str]) -> None:
+def test_jvm_functions_are_looked_up_once(spark: "SparkSession", asked: list[str]) -> None:
     for _ in range(3):
         made = F.when(F.col("id") > 0, F.lit("more")).otherwise(F.concat(F.lit("no"), F.lit("ne")))
         assert [row[0] for row in spark.range(2).select(made.alias("x")).collect()] == ["none", "more"]

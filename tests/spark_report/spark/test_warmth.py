@@ -105,7 +105,7 @@ class TestUse:
         ("events", "quick", "interpreted"),
         [(99_999, True, True), (100_000, True, False), (2_999_999, True, False), (3_000_000, False, False)],
     )
-    def test_compilers_go_by_the_number_of_events(
+    def test_compiler_settings_depend_on_the_number_of_events(
         self, tmp_path: Path, events: int, quick: bool, interpreted: bool
     ) -> None:
         told = session._settings(None, events, tmp_path, [])

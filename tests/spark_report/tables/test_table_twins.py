@@ -69,7 +69,7 @@ def test_spark_says_what_the_twin_says(table: str, computed_together: Computed) 
 
 
 @pytest.mark.evening
-def test_the_path_for_much_data_comes_to_the_same(
+def test_the_path_for_large_data_computes_the_same_tables(
     spark: "SparkSession", computed_together: Computed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collect, "LITTLE_EVENTS", 0)

@@ -34,7 +34,7 @@ async def test_the_broker_under_the_cursor_is_what_the_prompt_begins_with(tmp_pa
         assert not isinstance(driver.app.screen, AskScreen)
 
 
-async def test_the_answer_stands_below_it_and_time_continues_meanwhile(tmp_path, monkeypatch, snapshot):
+async def test_the_answer_is_shown_below_the_question_while_time_continues(tmp_path, monkeypatch, snapshot):
     asked, go = [], asyncio.Event()
 
     async def put(text, path, at_us, recorder, tell):

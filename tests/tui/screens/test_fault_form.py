@@ -107,7 +107,7 @@ def test_one_event_on_is_time_going_on_too(go_on):
     assert [each.name for each in session_controller.view.faults] == ["crash"]
 
 
-def test_it_comes_to_the_same_as_acting_then():
+def test_queued_actions_have_the_same_outcome_as_direct_ones():
     queued, _clock = waiting(CRASH, LATER)
     queued.step()
     acted, _clock = waiting()

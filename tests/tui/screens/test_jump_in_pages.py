@@ -45,7 +45,7 @@ async def test_lines_of_a_list_settings_and_bookmarks_have_letters():
         assert "12.5s" in driver.text()
 
 
-async def test_frames_of_an_autopsy_have_letters_where_they_stand(lost):  # noqa: F811
+async def test_autopsy_frames_have_jump_labels(lost):  # noqa: F811
     async with over(lost) as driver:
         await driver.press("n")
         page = driver.app.screen

@@ -70,7 +70,7 @@ def test_slices_never_change_results():
 
 
 @pytest.mark.slow
-def test_frames_come_to_the_same_as_one_long_run():
+def test_frames_have_the_same_outcome_as_one_long_run():
     simulation = SessionController(session(orders=2, payments=1), StepClock())
     play(simulation, 2)
     simulation.act(CRASH)
@@ -131,7 +131,7 @@ def test_a_suspended_machine_does_not_make_up_for_the_lost_hours():
     assert simulation.session.cluster.now_us == 250_000
 
 
-def test_paused_nothing_moves_and_nothing_is_asked_for():
+def test_a_paused_session_neither_advances_nor_repaints():
     simulation = session_controller()
     play(simulation, 1)
     simulation.pause(True)
@@ -195,7 +195,7 @@ def test_a_refusal_comes_through_and_changes_nothing(snapshot):
     assert simulation.view.faults == ()
 
 
-def test_the_view_knows_the_active_faults_and_whom_they_are_on():
+def test_the_view_has_active_faults_with_their_targets():
     simulation = session_controller()
     simulation.act(Action("inject", "lag", "broker(2)"))
     assert [fault.name for fault in simulation.view.faults] == ["lag"]

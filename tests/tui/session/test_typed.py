@@ -62,11 +62,11 @@ def actions(text):
         ("shutdown b2", Action("admin", "shutdown", "", {"broker": 2})),
     ],
 )  # fmt: skip
-def test_a_line_comes_to_the_action_of_a_playbook(text, action):
+def test_typed_lines_become_playbook_actions(text, action):
     assert actions(text) == (action,)
 
 
-def test_several_stand_between_semicolons():
+def test_semicolons_separate_commands():
     assert [each.name for each in actions("crash b1; lag b2 5s; heal all")] == ["crash", "lag", "all"]
 
 

@@ -156,7 +156,7 @@ def test_only_the_value_changes():
     assert after == FILE.replace('theme = "dark"   #', 'theme = "light"   #', 1)
 
 
-def test_a_new_value_stands_behind_the_others_of_its_table():
+def test_new_values_are_appended_to_their_table():
     after = changed(FILE, {"speed": 5.0, "autopause": True})
     assert after.replace("autopause = true\nspeed = 5\n", "").replace("speed = 5\nautopause = true\n", "") == FILE
     assert tomllib.loads(after)["screen"] == {"theme": "dark", "speed": 5, "autopause": True}

@@ -98,7 +98,7 @@ def test_behind_anything_else_a_style_is_said_in_full(between):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("glyphs", ["unicode", "ascii"])
-async def test_every_mode_comes_to_the_same_picture_in_fewer_bytes(glyphs):
+async def test_frugal_output_shows_the_same_picture_in_fewer_bytes(glyphs):
     async with driving((120, 40), glyphs=glyphs) as driver:
         await driver.seconds(1)
         driver.session_controller.act(Action("inject", "crash", "broker(1)"))

@@ -110,7 +110,7 @@ def test_the_terminals_palette_is_all_that_its_theme_has(over):
         assert style.color is None or style.color.is_default or style.color.number < 16, role
 
 
-def test_epochs_and_losses_stand_out_in_the_terminals_palette():
+def test_epochs_and_losses_are_distinct_in_the_terminal_palette():
     appearance = Appearance(theme="ansi")
     for role in ("lost", "bar_lost", "pill_live", "pill_paused", *(f"epoch{at}" for at in range(5))):
         assert appearance.style(role).reverse, role

@@ -237,7 +237,7 @@ def test_its_lease_ends_with_the_age_of_metadata() -> None:
 
 
 @pytest.mark.parametrize("error", [E.OFFSET_OUT_OF_RANGE, E.NOT_LEADER_OR_FOLLOWER, E.FENCED_LEADER_EPOCH])
-def test_after_an_error_there_the_leader_is_asked(error: KafkaError) -> None:
+def test_after_an_error_from_the_follower_the_leader_is_fetched_from(error: KafkaError) -> None:
     rig = rig_sent_to(2)
     answer(rig, 2, error)
     rig.run(SECOND)

@@ -75,7 +75,7 @@ def deposed(kafka: str) -> tuple[LeaderRig, FollowerState]:
 
 
 @pytest.mark.parametrize("kafka", ["2.1", "2.6"])
-def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kafka: str) -> None:
+def test_an_epoch_end_requested_in_an_older_leader_epoch_is_requested_again(kafka: str) -> None:
     rig, following = deposed(kafka)
     partition, epoch, current = following.epoch_request()
     assert (partition, epoch, current) == (P, 1, 2)
@@ -90,7 +90,7 @@ def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kaf
 
 
 @pytest.mark.parametrize("kafka", ["1.1", "2.6"])
-def test_an_end_of_an_epoch_that_was_not_asked_for_is_passed_over(kafka: str) -> None:
+def test_an_unrequested_epoch_end_is_ignored(kafka: str) -> None:
     """Such an end is of another epoch than the log's latest, or comes when no request is pending."""
     rig, following = deposed(kafka)
     following.epoch_request()

@@ -236,7 +236,7 @@ def test_a_fetcher_whose_session_is_refused_asks_in_full_at_once(error: KafkaErr
     assert [asked.partition for asked in again.partitions] == [P]
 
 
-def test_a_refused_session_is_answered_by_the_error_alone_and_counts_for_nothing() -> None:
+def test_a_rejected_fetch_session_gets_an_error_without_side_effects() -> None:
     rig = LeaderRig()
     rig.append(3)
     assert rig.fetch(2, 2) is not None
@@ -393,7 +393,7 @@ def test_replication_does_not_depend_on_the_size_of_the_session_cache() -> None:
     assert ends[0] == ends[1]
 
 
-def test_a_session_is_as_large_as_what_is_asked_in_it_and_an_increment_changes_nothing() -> None:
+def test_the_size_of_a_fetch_session_is_its_number_of_partitions() -> None:
     cache = SessionCache(1)
     session = opened(cache, size=4)
 

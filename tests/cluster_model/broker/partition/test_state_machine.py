@@ -216,7 +216,7 @@ def proposing_a_third(profile: Profile = NEWEST) -> Protocol:
 
 
 @pytest.mark.parametrize("kafka", ["2.8", "3.3", "3.6", "3.9", "4.1"])
-def test_the_hw_waits_for_whom_its_leader_proposed_even_if_that_one_seems_fenced(kafka: str) -> None:
+def test_the_hw_waits_for_a_proposed_replica_even_if_it_seems_fenced(kafka: str) -> None:
     """KIP-497: the controller may still accept the proposal, if the broker is back by then."""
     protocol = proposing_a_third(Profile.of(kafka))
     protocol.fence(3)

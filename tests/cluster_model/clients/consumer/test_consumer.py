@@ -224,7 +224,7 @@ def test_an_answer_to_another_fetch_is_not_taken() -> None:
     ],
     ids=lambda error: error.name,
 )
-def test_an_error_is_backed_off_from_and_metadata_asked_for(error: KafkaError) -> None:
+def test_a_fetch_error_causes_backoff_and_a_metadata_request(error: KafkaError) -> None:
     rig = ConsumerRig()
     refuse(rig, "t-0", error)
     assert len(rig.metadata_asked()) == 1
@@ -236,7 +236,7 @@ def test_an_error_is_backed_off_from_and_metadata_asked_for(error: KafkaError) -
 
 
 @pytest.mark.slow
-def test_a_broker_that_is_behind_is_asked_again_without_asking_for_metadata() -> None:
+def test_unknown_leader_epoch_is_retried_without_a_metadata_request() -> None:
     rig = ConsumerRig()
     refuse(rig, "t-0", E.UNKNOWN_LEADER_EPOCH)
     rig.run(105 * MS)
@@ -380,7 +380,7 @@ def test_a_silent_leader_does_not_hold_up_fetches_from_others() -> None:
     assert rig.consumer.positions == {"t-0": 0, "t-1": 3}
 
 
-def test_metadata_is_asked_for_again_when_it_is_old() -> None:
+def test_a_consumer_refreshes_metadata_after_its_maximum_age() -> None:
     rig = ConsumerRig(config={"metadata.max.age.ms": 3_000})
     rig.run(3 * SECOND - LATENCY - 1)
     assert rig.metadata_asked() == []

@@ -166,7 +166,7 @@ def test_requests_in_flight_are_lost_with_the_connection() -> None:
     assert (link.is_known, link.waits, link.complete(number)) == (False, False, False)
 
 
-def test_a_coordinator_whose_connection_broke_is_looked_for_and_asked_again() -> None:
+def test_a_disconnected_coordinator_is_looked_up_and_the_request_repeated() -> None:
     rig = MemberRig()
     rig.find()
     rig.joined()

@@ -254,7 +254,7 @@ def test_a_consumer_that_is_fenced_while_it_processes_can_commit_nothing() -> No
 
 
 @pytest.mark.parametrize("error", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE], ids=lambda error: error.name)
-def test_a_coordinator_that_is_none_is_looked_for_and_the_new_one_told_everything(error: KafkaError) -> None:
+def test_a_full_heartbeat_goes_to_the_new_coordinator(error: KafkaError) -> None:
     rig = member()
     rig.run(INTERVAL)
     lookups = sum(len(rig.asked(FindCoordinatorRequest, broker)) for broker in BROKERS)
@@ -267,7 +267,7 @@ def test_a_coordinator_that_is_none_is_looked_for_and_the_new_one_told_everythin
     assert rig.consumer.assignment == ("t-0", "t-1")
 
 
-def test_a_coordinator_that_reads_is_asked_again_after_the_back_off() -> None:
+def test_a_loading_coordinator_gets_the_heartbeat_again_after_the_backoff() -> None:
     rig = member()
     rig.run(INTERVAL)
     beats = len(rig.beats())
@@ -402,7 +402,7 @@ def test_the_commit_before_something_is_given_up_goes_again_with_the_new_epoch()
 
 
 @pytest.mark.parametrize("error", [E.STALE_MEMBER_EPOCH, E.UNKNOWN_MEMBER_ID], ids=lambda error: error.name)
-def test_offsets_that_are_not_told_to_a_member_of_yesterday_are_asked_for_again(error: KafkaError) -> None:
+def test_offset_fetches_with_a_stale_member_epoch_are_repeated(error: KafkaError) -> None:
     rig = Rig()
     rig.find()
     rig.answer_beat(1, ("t-0",))

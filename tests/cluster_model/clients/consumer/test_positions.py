@@ -94,7 +94,7 @@ def tell(rig: ConsumerRig, end: int, epoch: int = 0, error: KafkaError = E.NONE)
     rig.run(2 * LATENCY)
 
 
-def test_a_new_leader_is_asked_where_the_epoch_of_the_last_record_ends_before_it_is_read() -> None:
+def test_positions_are_validated_before_fetching_from_a_new_leader() -> None:
     rig = at_new_leader()
     assert rig.asked(EpochEndRequest, 2) == [EpochEndRequest(1, (("t-0", 0, 3),), CONSUMER)]
     assert rig.asked(FetchRequest, 2) == []
@@ -161,7 +161,7 @@ def test_a_check_that_is_refused_is_made_again_after_the_back_off(error: KafkaEr
     assert len(rig.asked(FetchRequest, 2)) == 1
 
 
-def test_a_leader_after_the_next_is_asked_and_the_former_ones_word_is_void() -> None:
+def test_validation_restarts_when_the_leader_changes_again() -> None:
     rig = at_new_leader()
     rig.run(SECOND)
     rig.answer_metadata(rig.metadata_asked()[-1], state("t-0", 3, 4))

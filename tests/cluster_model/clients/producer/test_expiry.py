@@ -45,7 +45,7 @@ def test_in_0_8_2_what_cannot_be_sent_waits_for_ever() -> None:
     assert len(rig.produced()) == 1
 
 
-def test_before_kip_91_each_wait_in_the_queue_counts_for_itself_and_retries_bound_the_rest() -> None:
+def test_before_kip_91_request_timeout_applies_per_queueing_and_retries_bound_the_rest() -> None:
     rig = ProducerRig(kafka="2.0", config={**QUICK, "retries": 5, "request.timeout.ms": 1_000})
     rig.make_all()
     for attempt in range(6):

@@ -45,7 +45,7 @@ def test_with_a_sign_the_hash_is_javas(key: bytes, signed: int) -> None:
 
 
 @given(st.binary(max_size=40), st.integers(1, 500))
-def test_a_key_has_one_partition_whoever_leads(key: bytes, total: int) -> None:
+def test_a_keys_partition_does_not_depend_on_leaders(key: bytes, total: int) -> None:
     partition = partition_for_key(key, total)
     assert 0 <= partition < total
     for version in VERSIONS:

@@ -14,7 +14,7 @@ E = KafkaError
 
 
 @pytest.mark.parametrize("error", sorted(RETRIABLE), ids=lambda error: error.name)
-def test_metadata_is_asked_for_exactly_after_errors_that_call_it_stale(error: KafkaError) -> None:
+def test_stale_metadata_errors_cause_a_metadata_request(error: KafkaError) -> None:
     rig = ProducerRig()
     rig.make_all()
     rig.answer(rig.produced()[0], error)
@@ -57,7 +57,7 @@ def test_metadata_of_an_older_epoch_is_not_believed() -> None:
     assert (len(rig.produced(1)), len(rig.produced(2))) == (1, 2)
 
 
-def test_a_silent_broker_is_not_asked_again_while_others_are_there() -> None:
+def test_metadata_requests_avoid_a_silent_broker() -> None:
     rig = ProducerRig(leaders=(-1,), config={"request.timeout.ms": 500})
     rig.make_all()
     rig.run(3 * SECOND)
@@ -66,7 +66,7 @@ def test_a_silent_broker_is_not_asked_again_while_others_are_there() -> None:
     assert len(asked) >= 5
 
 
-def test_the_asked_broker_is_another_when_the_first_breaks_its_connection() -> None:
+def test_metadata_is_requested_from_another_broker_after_a_disconnect() -> None:
     rig = ProducerRig(leaders=(-1,))
     rig.make_all()
     rig.run(200 * MS)
@@ -76,7 +76,7 @@ def test_the_asked_broker_is_another_when_the_first_breaks_its_connection() -> N
     assert rig.metadata_asked()[-1] != first
 
 
-def test_a_broker_that_leaves_produces_unanswered_is_asked_last() -> None:
+def test_metadata_requests_prefer_brokers_without_unanswered_requests() -> None:
     rig = ProducerRig(leaders=(1,), config={"request.timeout.ms": 500})
     rig.make_all()
     rig.network.power_off(1)
@@ -110,7 +110,7 @@ def test_an_answer_that_knows_nothing_is_not_taken() -> None:
     assert len(rig.produced()) == 2
 
 
-def test_metadata_is_asked_for_again_when_it_is_old() -> None:
+def test_a_producer_refreshes_metadata_after_its_maximum_age() -> None:
     rig = ProducerRig(config={"metadata.max.age.ms": 5_000, "acks": "0"})
     rig.run(5 * SECOND - 1)
     assert rig.metadata_asked() == []
@@ -144,7 +144,7 @@ def test_batches_waiting_for_metadata_are_sent_when_it_arrives() -> None:
     assert rig.times(ProduceRequest, 1) == [50 * MS + 2 * LATENCY]
 
 
-def test_metadata_is_asked_for_until_the_topic_is_there() -> None:
+def test_metadata_is_requested_until_the_topic_exists() -> None:
     rig = ProducerRig(leaders=(), batches=9)
     for _round in range(3):
         rig.run(110 * MS)

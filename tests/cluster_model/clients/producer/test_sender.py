@@ -48,14 +48,14 @@ def test_nothing_is_sent_before_a_broker_has_given_an_id() -> None:
     assert [(identity(each), each.records) for each in rig.produced()] == [((4_711, 0, 0), 3)]
 
 
-def test_without_idempotence_nobody_is_asked_for_an_id() -> None:
+def test_without_idempotence_no_producer_id_is_requested() -> None:
     rig = ProducerRig(config=dict(PLAIN))
     rig.make_all()
     assert asked_for_ids(rig) == []
     assert identities(rig) == [(-1, -1, 0)]
 
 
-def test_an_id_that_is_refused_is_asked_for_again_after_the_back_off_at_another_broker() -> None:
+def test_a_rejected_producer_id_request_is_repeated_at_another_broker() -> None:
     rig = ProducerRig(gives_ids=False)
     rig.run(2 * LATENCY)
     ((first_at, broker),) = asked_for_ids(rig)
@@ -73,7 +73,7 @@ def test_a_broker_that_keeps_silent_about_ids_is_left_for_another() -> None:
     assert len({broker for _at, broker in asked_for_ids(rig)}) == 2
 
 
-def test_an_id_asked_of_a_broker_that_dies_is_asked_of_another() -> None:
+def test_a_producer_id_request_moves_on_from_a_crashed_broker() -> None:
     rig = ProducerRig(gives_ids=False)
     rig.run(2 * LATENCY)
     ((_at, broker),) = asked_for_ids(rig)
@@ -358,7 +358,7 @@ def test_with_one_in_flight_a_partition_waits_for_its_answer_even_if_its_leader_
     assert rig.sequences(2) == [1]
 
 
-def test_with_acks_0_an_error_closes_the_connection_and_only_metadata_is_asked_for() -> None:
+def test_with_acks_0_an_error_closes_the_connection_and_refreshes_metadata() -> None:
     rig = ProducerRig(batches=2, config={"acks": "0"})
     rig.run(15 * MS)
     request = rig.produced()[0]

@@ -218,7 +218,7 @@ KINDS = (INIT, ADD, OFFSETS, COMMIT, END)
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("error", [E.COORDINATOR_NOT_AVAILABLE, E.NOT_COORDINATOR])
-def test_another_coordinator_is_looked_for_and_asked_the_same(kind: str, error: KafkaError) -> None:
+def test_the_request_is_repeated_at_the_new_transaction_coordinator(kind: str, error: KafkaError) -> None:
     talk = at_work(kind)
     state, request = talk.manager.state, talk.requests[-1]
     talk.answer(error)
@@ -231,7 +231,7 @@ def test_another_coordinator_is_looked_for_and_asked_the_same(kind: str, error: 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_loading_coordinator_and_one_that_does_not_answer_are_asked_again(kind: str) -> None:
+def test_requests_to_loading_or_silent_coordinators_are_repeated(kind: str) -> None:
     talk = at_work(kind)
     talk.answer(E.COORDINATOR_LOAD_IN_PROGRESS)
     assert talk.manager.lost_coordinator == ""
@@ -264,7 +264,7 @@ def test_the_first_partition_of_a_transaction_waits_less_for_the_one_before_to_b
 
 
 @pytest.mark.parametrize("kind", [ADD, COMMIT])
-def test_a_partition_that_is_not_known_yet_is_asked_for_again(kind: str) -> None:
+def test_unknown_partitions_are_added_to_the_transaction_again(kind: str) -> None:
     talk = at_work(kind)
     talk.answer(E.UNKNOWN_TOPIC_OR_PARTITION)
     talk.now += BACKOFF
@@ -373,7 +373,7 @@ def test_a_failed_batch_costs_the_transaction_and_then_an_epoch(snapshot: Snapsh
 
 
 @pytest.mark.parametrize("rules", [OLD, EPOCHS])
-def test_no_epoch_is_asked_for_where_there_is_none_or_the_end_brings_it(rules: TransactionRules) -> None:
+def test_no_epoch_bump_is_requested_if_unsupported_or_part_of_end_txn(rules: TransactionRules) -> None:
     talk = writing(rules)
     talk.manager.batch_failed(E.REQUEST_TIMED_OUT)
     talk.manager.abort()

@@ -74,7 +74,7 @@ def test_nothing_else_clears_it(type_: str, name: str, key: str) -> None:
     assert state(watched) == before, "the topic has no minimum of its own, so nothing changed"
 
 
-def test_all_brokers_go_by_one_minimum_while_elr_is_on(snapshot: SnapshotAssertion) -> None:
+def test_all_brokers_use_one_minimum_while_elr_is_on(snapshot: SnapshotAssertion) -> None:
     watched = below_minimum()
     remove = AlterableConfig(MINIMUM, operation=ConfigOperation.DELETE)
     answers = [

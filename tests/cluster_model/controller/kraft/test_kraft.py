@@ -314,7 +314,7 @@ def test_it_registers_again_what_was_fenced() -> None:
     assert order == [BrokerFenced, BrokerRegistered]
 
 
-def test_a_new_controller_goes_by_what_the_old_one_decided() -> None:
+def test_a_new_controller_continues_from_committed_state() -> None:
     cluster = build()
     cluster.run(5 * SECOND)
     cluster.crash(1)

@@ -202,7 +202,7 @@ def test_ongoing_reassignments_are_listed() -> None:
     assert watched.ask(ListPartitionReassignmentsRequest(0, ("never-0",))).partitions == ()
 
 
-def test_elections_that_are_not_needed_are_named_only_where_they_were_asked_for(shared: Watched) -> None:
+def test_unneeded_elections_are_reported_for_named_partitions_only(shared: Watched) -> None:
     asked = shared.ask(ElectLeadersRequest(0, False, (P, "never-0")))
     assert errors(asked.partitions) == [KafkaError.ELECTION_NOT_NEEDED, KafkaError.UNKNOWN_TOPIC_OR_PARTITION]
     assert shared.ask(ElectLeadersRequest(0, False)).partitions == ()

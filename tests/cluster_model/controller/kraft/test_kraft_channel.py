@@ -114,7 +114,7 @@ def test_without_a_controller_a_request_waits_until_there_is_one(rig: Rig) -> No
     assert rig.new.got == [(1_001 * MS, request)]
 
 
-def test_a_broker_that_is_not_the_controller_any_more_is_not_asked_again(rig: Rig) -> None:
+def test_a_former_controller_gets_no_further_requests(rig: Rig) -> None:
     request = rig.beat(1)
     rig.run(2 * MS)
     rig.reply(OLD, BrokerHeartbeatResponse(1, KafkaError.NOT_CONTROLLER))

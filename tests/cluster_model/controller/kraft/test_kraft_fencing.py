@@ -56,7 +56,7 @@ def test_a_crashed_broker_is_fenced_seven_to_nine_seconds_later_at_any_phase(see
         assert cluster.query.leader(P) not in (broker, NO_LEADER)
 
 
-def test_sessions_and_heartbeats_go_by_their_settings() -> None:
+def test_session_timeout_and_heartbeat_interval_are_configurable() -> None:
     cluster = build("3.9", 1, broker_session_timeout_ms=4_000, broker_heartbeat_interval_ms=500)
     cluster.run(5 * SECOND)
     cluster.crash(2)

@@ -79,7 +79,7 @@ def test_without_a_controller_it_waits_for_one() -> None:
     assert shrinks(watched) == [1]
 
 
-def test_a_wrong_broker_epoch_refuses_all_of_it_and_another_one_stands() -> None:
+def test_a_stale_broker_epoch_rejects_the_whole_alter_partition() -> None:
     watched = Watched()
     watched.run(2)
     good = AlterPartitionRequest(P, 1, 0, 0, 0, (1, 2), (0, 0), 1)

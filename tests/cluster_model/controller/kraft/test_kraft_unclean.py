@@ -53,7 +53,7 @@ def test_before_3_9_the_next_broker_that_comes_back_brings_the_unclean_election(
 
 
 @pytest.mark.parametrize(("type_", "name"), [("topic", "orders"), ("broker", "")])
-def test_the_timer_goes_by_its_interval_and_by_what_is_allowed_for_the_topic_or_for_all(
+def test_periodic_unclean_elections_follow_interval_and_topic_config(
     type_: str, name: str, snapshot: SnapshotAssertion
 ) -> None:
     watched = leaderless("3.9", unclean_leader_election_interval_ms=20_000)
@@ -81,7 +81,7 @@ def test_the_timer_elects_nobody_where_the_topic_forbids_it_or_nobody_lives() ->
     assert watched.cluster.query.leader(P) == NO_LEADER
 
 
-def test_a_controller_that_leads_once_more_goes_by_a_new_timer_only() -> None:
+def test_a_reelected_controller_starts_a_new_unclean_election_timer() -> None:
     watched = leaderless("3.9", unclean_leader_election_interval_ms=60_000)
     plane = watched.cluster.plane
     lost = plane.active()

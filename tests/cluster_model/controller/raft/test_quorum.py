@@ -372,7 +372,7 @@ def test_a_table_of_handlers_does_what_receive_does() -> None:
     assert not rig.peer(1002).on_timer(("something else",))
 
 
-def test_only_a_question_asked_the_moment_an_answer_came_is_left_out() -> None:
+def test_only_fetches_sent_on_a_response_are_skipped() -> None:
     """The fetch timeout counts from the response, which the send time of any other request does not show."""
     rig = QuorumRig(3)
     fetching = rig.peer(1002)._fetching

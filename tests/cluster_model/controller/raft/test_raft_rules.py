@@ -125,7 +125,7 @@ def test_a_vote_outlives_the_process() -> None:
 
 
 @pytest.mark.parametrize("role", [Role.FOLLOWER, Role.CANDIDATE, Role.LEADER, Role.RESIGNED])
-def test_a_voter_that_has_a_leader_or_stands_itself_votes_for_nobody_else(role: Role) -> None:
+def test_voters_with_a_leader_and_candidates_grant_no_vote(role: Role) -> None:
     member = in_role(role)
     response = asked(member, B, 5, 9, 99)
     assert (response.error, response.granted, response.epoch) == (KafkaError.NONE, False, 5)
@@ -224,7 +224,7 @@ def test_a_candidate_wins_by_a_majority_and_writes_a_record_of_its_own() -> None
     assert [message for _voter, message in poll(member, SECOND)] == [BeginQuorumEpochRequest(3, 6, ME)]
 
 
-def test_a_candidate_that_lost_holds_back_and_stands_again_in_the_next_epoch() -> None:
+def test_a_defeated_candidate_backs_off_and_retries_in_the_next_epoch() -> None:
     member = in_role(Role.UNATTACHED, kafka="3.9.1")
     answers(member, poll(member, member.due_at), {A: False, B: False})
     assert (member.role, member.epoch, member.due_at) == (Role.CANDIDATE, 6, SECOND)
@@ -259,7 +259,7 @@ def test_a_candidate_without_answers_holds_back_after_the_election_timeout() -> 
     assert member.epoch == 7
 
 
-def test_an_answer_that_was_not_asked_for_counts_for_nothing() -> None:
+def test_unrequested_vote_responses_are_ignored() -> None:
     member = in_role(Role.UNATTACHED)
     (_voter, message), *_rest = poll(member, member.due_at)
     raft.handle_vote_response(member, A, VoteResponse(message.correlation_id + 7, 0, 6, NO_LEADER, True, False), SECOND)
@@ -300,7 +300,7 @@ def test_without_a_pre_vote_majority_the_epoch_stays() -> None:
     assert (member.role, member.epoch, member.leader) == (Role.FOLLOWER, 5, A)
 
 
-def test_with_a_pre_vote_majority_it_stands() -> None:
+def test_a_pre_vote_majority_makes_a_candidate() -> None:
     member = in_role(Role.FOLLOWER, kafka="4.0")
     answers(member, poll(member, member.due_at), {B: True})
     assert (member.role, member.epoch, member.voted) == (Role.CANDIDATE, 6, ME)
@@ -309,7 +309,7 @@ def test_with_a_pre_vote_majority_it_stands() -> None:
 @pytest.mark.parametrize(
     ("successors", "wait_ms"), [((ME, A), 0), ((A, ME), 500), ((A, B, ME), 500), ((A, B, 4, ME), 500), ((A,), 1_000)]
 )
-def test_successors_stand_one_after_the_other(successors: tuple[int, ...], wait_ms: int) -> None:
+def test_preferred_successors_become_candidates_one_after_the_other(successors: tuple[int, ...], wait_ms: int) -> None:
     member = in_role(Role.FOLLOWER)
     raft.handle_end_quorum_epoch_request(member, EndQuorumEpochRequest(1, 5, A, successors), 7)
     assert member.due_at == 7 + wait_ms * MS

@@ -224,7 +224,7 @@ def test_a_reassignment_to_fewer_replicas_waits_for_all_of_them(version: str, re
     assert made.state.replicas == replicas
 
 
-def test_the_last_known_leader_is_not_asked_while_anybody_is_eligible() -> None:
+def test_the_last_known_leader_is_not_elected_while_another_replica_is_eligible() -> None:
     assert change(LAST._replace(elr=(3,)), 1, 2, profile=NEW) is None
 
 

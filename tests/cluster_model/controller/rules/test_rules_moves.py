@@ -52,7 +52,7 @@ def test_kraft_ends_at_once_where_the_target_is_in_sync() -> None:
     assert begun_kraft(PLAIN, (3,)) == PartitionState(P, 3, 6, (3,), 10, (3,))
 
 
-def test_kraft_asked_for_what_is_changes_nothing() -> None:
+def test_a_reassignment_to_the_current_replicas_changes_nothing() -> None:
     assert admin_rules.begin_kraft(PLAIN, (1, 2, 3), **how()) is None
 
 

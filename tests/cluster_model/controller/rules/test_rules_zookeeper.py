@@ -190,7 +190,7 @@ def test_before_3_3_an_ineligible_member_is_an_operation_not_attempted() -> None
     assert validate_zk(PLAIN, GOOD, epochs={1: 10}, profile=V32) is KafkaError.OPERATION_NOT_ATTEMPTED
 
 
-def test_a_proposal_that_stands_leaves_the_leader_epoch_alone() -> None:
+def test_an_accepted_isr_proposal_keeps_the_leader_epoch() -> None:
     made = accept_zk(PLAIN._replace(recovering=True), GOOD)
     assert made == PartitionChange(PLAIN._replace(isr=(1, 2), partition_epoch=10), LEADER)
     assert accept_zk(PLAIN, GOOD._replace(isr=(3, 2, 1))) is None

@@ -154,7 +154,7 @@ def test_a_broker_that_dies_before_it_has_deleted_its_replica_makes_the_topic_wa
 
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.8"])
-def test_a_broker_that_is_back_deletes_its_replica_whoever_else_is_dead(kafka: str) -> None:
+def test_a_returning_broker_deletes_its_replica_while_others_are_down(kafka: str) -> None:
     """``onBrokerStartup`` resumes the deletion; a broker that is still dead makes the topic ineligible again."""
     rig = Watched.of(kafka, placement=((2, 3, 4),), brokers=4)
     rig.run(1)

@@ -123,7 +123,7 @@ def test_a_request_that_is_lost_is_made_again() -> None:
     assert rig.look() == 4
 
 
-def test_nothing_is_asked_for_in_vain() -> None:
+def test_no_topic_creation_is_requested_without_a_controller() -> None:
     rig = Rig()
     rig.controller = NO_LEADER
     assert rig.look() == 0

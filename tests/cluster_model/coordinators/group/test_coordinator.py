@@ -43,7 +43,7 @@ def test_any_broker_names_the_leader_of_the_groups_partition() -> None:
         assert (answer.error, answer.node_id) == (ERROR.NONE, OWNER)
 
 
-def test_a_broker_that_has_not_heard_names_the_old_leader() -> None:
+def test_a_broker_with_stale_metadata_names_the_old_coordinator() -> None:
     talk = started()
     for other in (1, 3, 1_001, 1_002, 1_003):
         talk.cluster.cut(OWNER, other, 1)

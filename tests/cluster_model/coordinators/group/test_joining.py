@@ -145,7 +145,7 @@ def test_the_longest_rebalance_timeout_counts() -> None:
 @pytest.mark.parametrize(
     ("kafka", "version", "timeout"), [("3.9", 0, SESSION), ("0.10.0", 1, SESSION), ("3.9", 1, REBALANCE)]
 )
-def test_without_a_rebalance_timeout_the_session_stands_for_it(kafka: str, version: int, timeout: int) -> None:
+def test_the_session_timeout_replaces_a_missing_rebalance_timeout(kafka: str, version: int, timeout: int) -> None:
     table = Table(kafka)
     table.join(version=version)
     assert table.group.rebalance_us == timeout

@@ -140,7 +140,7 @@ def test_records_behind_an_open_transaction_wake_nobody_who_reads_committed() ->
 
 
 @pytest.mark.parametrize(("isolation", "offset"), [(READ_COMMITTED, 6), (READ_UNCOMMITTED, 8)])
-def test_the_latest_offset_goes_by_isolation(isolation: int, offset: int) -> None:
+def test_the_latest_offset_depends_on_the_isolation_level(isolation: int, offset: int) -> None:
     replica = mixed().rig.replica
     request = ListOffsetsRequest(1, P, LATEST, -1, isolation=isolation)
     assert list_offset(replica, E.NONE, request, 0) == (E.NONE, offset, -1)

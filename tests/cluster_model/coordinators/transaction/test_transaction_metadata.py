@@ -188,7 +188,7 @@ def test_which_producers_may_end_a_transaction(state: TxnState, committed: bool,
     (S.PREPARE_COMMIT, False, (E.INVALID_TXN_STATE, False), (E.PRODUCER_FENCED, False)),
     (S.PREPARE_COMMIT, True, (E.CONCURRENT_TRANSACTIONS, False), (E.PRODUCER_FENCED, False)),
 ])  # fmt: skip
-def test_in_version_2_only_the_epoch_before_says_that_it_is_asked_again(
+def test_with_transactions_v2_a_retry_is_recognised_by_the_previous_epoch(
     state: TxnState, committed: bool, again: tuple[KafkaError, bool], anew: tuple[KafkaError, bool]
 ) -> None:
     assert known(state).may_end(7, 4, committed=committed, bumps=True) == again

@@ -75,7 +75,7 @@ def test_markers_for_local_leaders_skip_the_network() -> None:
     assert [request.marker.partitions for request in rig.own] == [("t-0",)]
 
 
-def test_only_what_was_refused_is_asked_again_and_of_the_leader_then() -> None:
+def test_rejected_markers_are_sent_again_to_the_current_leader() -> None:
     rig = Rig()
     rig.begin("t-0", "t-1")
     rig.answer(0, E.NOT_LEADER_OR_FOLLOWER, E.NONE)

@@ -37,7 +37,7 @@ def test_every_key_is_on_one_of_the_pages() -> None:
         assert [name for name in place.keys if f"| `{name}`" not in text] == [], path
 
 
-def test_every_key_of_the_schema_is_reported_where_it_stands() -> None:
+def test_every_key_of_the_schema_is_on_its_page() -> None:
     pages = key_mappings()
     found = list(_mappings("", schema()))
     assert len(found) > 12

@@ -51,7 +51,7 @@ def test_texts_that_the_file_shows_otherwise_have_no_inner_columns(text: str) ->
     assert value.exact == 0
 
 
-def test_aliases_stand_for_their_anchors() -> None:
+def test_yaml_aliases_equal_their_anchors() -> None:
     root = read("a: &x [1, 2]\nb: *x\n")
     assert isinstance(root, Mapping)
     assert root.get("a") == root.get("b")

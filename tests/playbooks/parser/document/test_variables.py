@@ -86,7 +86,7 @@ expect:
 
 
 @pytest.mark.slow
-def test_variables_are_what_they_stand_for() -> None:
+def test_variables_equal_their_values() -> None:
     one, other = loads(WITH, "x"), loads(WITHOUT.replace("${pause}", "$${pause}"), "x")
     assert (one.spec, one.seed, one.settle_us) == (other.spec, other.seed, other.settle_us)
     assert one.steps[0].note == other.steps[0].note

@@ -55,7 +55,7 @@ def test_no_name_means_two_things() -> None:
     assert not taken & {*FAULT_ALIASES, *OPERATION_ALIASES} - {"partition"}
 
 
-def test_an_alias_narrows_to_some_of_those_whom_the_fault_is_for() -> None:
+def test_fault_aliases_accept_some_of_the_faults_targets() -> None:
     for name, (true, alias) in FAULT_ALIASES.items():
         assert alias.accepts in ("", *ACCEPTS), name
         assert alias.accepts != CATALOGUE[true].accepts, name

@@ -210,7 +210,7 @@ def test_a_controller_gives_way_to_another(events: MakeFrame, ends: MakeFrame) -
     assert told(found, "node", "from_node", "lost_us", "without_us") == [("broker-2", "broker-1", 50, 30)]
 
 
-def test_of_very_many_rows_the_first_are_reported_and_the_others_counted(spark: "SparkSession") -> None:
+def test_the_first_of_many_rows_are_kept_and_the_others_counted(spark: "SparkSession") -> None:
     rows = spark.createDataFrame(
         [(ONE, "g", at, 1, 0) for at in range(5)],
         "session_id string, group_id string, bin_began_us long, bin_us long, position_lag long",

@@ -65,7 +65,7 @@ def between(values: list[int], quantile: float) -> Any:
 
 
 @given(rows, st.integers(0, 60))
-def test_runs_of_any_tasks_come_to_what_the_values_come_to(own: Rows, cut: int) -> None:
+def test_percentiles_of_merged_runs_equal_those_of_the_values(own: Rows, cut: int) -> None:
     parts = [part for part in (own[:cut], own[cut:]) if part]
     assert by_runs(parts) == written_out(own)
 

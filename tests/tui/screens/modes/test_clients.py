@@ -56,7 +56,7 @@ def test_how_transactions_and_processes_ended_is_reported(snapshot):
     assert ["".join(text for text, _role in row.pieces).strip() for row in built] == snapshot
 
 
-def test_numbers_stand_below_their_headings():
+def test_numbers_are_aligned_with_their_headings():
     for width in (78, 108):
         told = rows(width)
         ends = [told[0].index(word) + len(word) for word in told[0].split()[1:4]]

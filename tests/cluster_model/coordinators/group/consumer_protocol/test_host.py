@@ -67,7 +67,7 @@ def with_member(**more: Any) -> ModernTalk:
         ("4.1", "kraft", {"group.coordinator.rebalance.protocols": "classic"}, E.UNSUPPORTED_VERSION),
     ],
 )
-def test_the_protocol_is_there_since_4_0_and_since_3_7_where_it_is_asked_for(
+def test_the_consumer_protocol_is_on_since_4_0_and_optional_since_3_7(
     kafka: str, mode: str, config: dict[str, ConfigValue], error: KafkaError
 ) -> None:
     talk = Talk(kafka, mode, config=config)
@@ -84,7 +84,7 @@ def test_other_brokers_and_other_ids_are_refused() -> None:
     assert talk.host.groups == {}
 
 
-def test_while_a_partition_is_read_members_are_asked_to_come_again() -> None:
+def test_members_get_coordinator_load_in_progress_during_loading() -> None:
     talk = with_member()
     talk.cluster.crash(OWNER)
     read_until_loading(talk, 3)
@@ -368,7 +368,7 @@ def test_committed_offsets_survive_a_coordinator_crash() -> None:
     assert errors(talk.ask(talk.owner, member_commit(1, offset=7))) == [E.NONE]
 
 
-def test_offsets_of_what_nobody_reads_go_by_their_age_and_the_group_with_the_last() -> None:
+def test_unused_offsets_expire_and_the_group_with_the_last() -> None:
     minute: dict[str, ConfigValue] = {
         "offsets.retention.minutes": 1, "offsets.retention.check.interval.ms": 10_000,
         "group.consumer.session.timeout.ms": 600_000,

@@ -30,7 +30,7 @@ def test_invalid_python_patterns_are_rejected_with_a_reason(pattern: str) -> Non
     assert not compiles(pattern, compile_python_pattern)
 
 
-def test_the_coordinator_goes_by_what_it_was_given() -> None:
+def test_the_coordinator_uses_the_given_pattern_compiler() -> None:
     driver = ConsumerGroupDriver({"t": 1, "topic": 1, "u": 1, "__consumer_offsets": 1}, prefix)
     assert driver.join("m", topics=(), pattern="t!", version=1).error == KafkaError.INVALID_REGULAR_EXPRESSION
     driver.join("m", topics=(), pattern="t", version=1)
