@@ -566,7 +566,7 @@ class Cluster:
         self._link_changed(source, target)
 
     def cut(self, source: int, target: int, fault: int) -> None:
-        """Drop all packets of one direction of a link until no fault cuts it any more."""
+        """Drop all packets of one direction of a link until the last fault that cuts it has ended."""
         for one, other in self.link_faults.links(source, target):
             self.network.cut(one, other, fault)
         self._link_changed(source, target)

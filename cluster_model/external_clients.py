@@ -428,7 +428,7 @@ class ExternalClients:
         return token
 
     def drop(self, tokens: Iterable[int]) -> None:
-        """Discard requests of a client that is gone: nothing waits for their responses."""
+        """Discard requests of a disconnected client, whose responses nothing awaits."""
         for token in tokens:
             if self._pending.pop(token, None) is not None:
                 self._writing.unanswered(self._port.now, token)

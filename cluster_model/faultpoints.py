@@ -523,7 +523,7 @@ class ClientFaults:
         self.wrap_node(node)
 
     def wrap_node(self, node: int) -> None:
-        """Wrap whatever runs on a producer's node if responses to it are to be lost."""
+        """Wrap the process on a producer's node if responses to it are to be lost."""
         process = self._context.network.processes[node]
         if self._of(LOST, node) and not isinstance(process.node, LostResponses):
             producer = self._producers[self._names[node]]

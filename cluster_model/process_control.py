@@ -305,7 +305,7 @@ class ClientProcesses:
         self.faults.apply(node)
 
     def _recreate(self, node: int, instance: str) -> tuple[Consumer, Consumer]:
-        """Create a member anew with that ``group.instance.id``; returns the old and the new consumer."""
+        """Recreate a member with that ``group.instance.id``; returns the old and the new consumer."""
         name, processes = self.names[node], self._context.network.processes
         previous = self.consumers[name]
         successor = make_consumer(self._context, node, *self._members[node], instance)

@@ -109,7 +109,7 @@ class Guardrails:
         return self.exceeded_limit(fault, expected)
 
     def exceeded_limit(self, fault: Fault, expected: ExpectedImpact) -> Breach | None:
-        """Return the limit that a fault would exceed, whatever the reaction; None if there is none."""
+        """Return the limit that a fault would exceed, for any reaction; None if there is none."""
         down = self._down()
         return (
             self._last_replica(down, (*down, *expected.down), expected)

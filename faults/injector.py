@@ -164,7 +164,7 @@ class FaultInjector:
         """Return the nodes that a selector resolves to now.
 
         Raises:
-            NobodyError: It resolves to no node.
+            NoMatchError: It resolves to no node.
             FaultError: It cannot be parsed, or names something that does not exist.
         """
         try:

@@ -66,11 +66,11 @@ class RealtimeDriver:
 
     def __init__(self, session: Session, loop: Loop) -> None:
         self.session = session
-        self.on_events: Callable[[list[Event]], None] = _nobody
+        self.on_events: Callable[[list[Event]], None] = _ignore
         """Called with new events."""
         self.on_time: Callable[[], None] = _nothing
         """Called after virtual time has advanced."""
-        self.on_broken: Callable[[int], None] = _nobody
+        self.on_broken: Callable[[int], None] = _ignore
         """Called with a broker whose connections were all reset."""
         self.permanent_lag_us = 0
         """Total permanent lag behind wall-clock time, in microseconds."""
@@ -101,7 +101,7 @@ class RealtimeDriver:
         if self._timer is not None:
             self._timer.cancel()
         self.session.cluster.external_clients.on_answer = lambda token, answer: None
-        self.session.cluster.external_clients.on_broken = _nobody
+        self.session.cluster.external_clients.on_broken = _ignore
 
     @property
     def target_us(self) -> int:
@@ -119,7 +119,7 @@ class RealtimeDriver:
         return running
 
     def cancel(self, running: FlowState) -> None:
-        """Cancel a request whose owner is gone."""
+        """Cancel a request whose owner has disconnected."""
         left = tuple(token for token in running.tokens if self._flows.pop(token, None) is not None)
         running.flow.close()
         if left and not self.over:
@@ -227,7 +227,7 @@ class RealtimeDriver:
         self._timer = self._loop.call_later(min(max(left, 0) / 1_000_000, LONGEST_S), self.advance)
 
 
-def _nobody(_result: Any) -> None:
+def _ignore(_result: Any) -> None:
     """Ignore the argument; default of callbacks."""
 
 

@@ -23,7 +23,7 @@ from kafka_logs.replica_logs import ReplicaLogContents
 
 
 def profile_of(incident: Incident) -> str:
-    """Return the text that stands for the modelled release: the feature level of the metadata."""
+    """Return the text shown as the modelled release: the feature level of the metadata."""
     level = incident.history.features.get("metadata.version")
     return "kraft" if level is None else f"kraft, metadata.version {level}"
 

@@ -36,7 +36,7 @@ from kafka_logs.segments import Damage, KafkaLogsError
 
 @dataclass(slots=True)
 class PartitionEvidence:
-    """Logs of one partition, and what they show."""
+    """Logs of one partition, and the findings from them."""
 
     name: str
     life: PartitionLife

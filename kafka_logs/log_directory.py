@@ -68,7 +68,7 @@ class KafkaNode:
 
 @dataclass(slots=True)
 class CopiedLogs:
-    """All nodes of a copy, and what was passed over."""
+    """All nodes of a copy, and the skipped files."""
 
     path: Path
     nodes: dict[int, KafkaNode] = field(default_factory=dict)

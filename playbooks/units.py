@@ -121,9 +121,9 @@ def interval_us(text: str, batch: int = 1) -> int:
     """Microseconds between batches of ``batch`` records at a rate of records, to the nearest microsecond."""
     interval = round(batch * MICROSECONDS["s"] / per_second(text))
     if interval < 1:
-        raise UnitError("more than one batch a microsecond; a lower rate, or larger batches, is allowed")
+        raise UnitError("more than one batch per microsecond; use a lower rate, or larger batches")
     if interval > LONGEST_US:
-        raise UnitError("less than one batch in 10000h")
+        raise UnitError("less than one batch in 10000h; use a higher rate, or smaller batches")
     return interval
 
 

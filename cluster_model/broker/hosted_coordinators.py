@@ -288,7 +288,7 @@ class CoordinatorHost:
                 hosted_coordinator.leads(replica.partition, replica.leader_epoch)
 
     def retired(self, partition: str) -> None:
-        """Notify the partition's coordinator that the replica leads no more and may be deleted."""
+        """Notify the partition's coordinator that the replica is no longer leader and may be deleted."""
         if self.gate is not None:
             self.gate.fail_stale(partition, -1)
         hosted_coordinator = self._of_topic.get(topic_of(partition))

@@ -78,7 +78,7 @@ class DelayedDeletions:
         self.check(partition)
 
     def check(self, partition: str) -> None:
-        """Respond to the requests whose offset is reached, or cannot be reached any more."""
+        """Respond to the requests whose offset is reached, or can no longer be reached."""
         delayed = self.waiting.get(partition)
         if delayed is None:
             return

@@ -148,7 +148,7 @@ class ReplicaManager:
         """Partition that a stray log kept from getting a replica → its leader and partition epoch (KAFKA-14616)."""
 
     def host(self, state: PartitionState) -> Replica | None:
-        """Return the replica of a partition state, created or deleted if the state says so; None for none."""
+        """Return the replica of a partition state, None for none; the state may create or delete it."""
         replica = self._replicas.get(state.partition)
         if replica is not None and self._deletes(replica, state):
             replica = None

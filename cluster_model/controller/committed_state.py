@@ -380,7 +380,7 @@ class TopicRegistry:
         return replica
 
     def install(self, broker: int, profile: Profile, config: BrokerConfig) -> None:
-        """Give a broker another release: its replicas are made anew, and are to be loaded with their former state."""
+        """Give a broker another release: its replicas are recreated, to be loaded with their former state."""
         self._installed[broker] = (profile, config)
         for name, holders in self.replicas.items():
             if broker in holders:

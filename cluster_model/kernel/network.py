@@ -172,7 +172,7 @@ class Network:
         self.clocks.skew(node, fault, ahead_us)
 
     def cut(self, source: int, target: int, fault: int) -> None:
-        """Drop all packets of one direction until no fault cuts it any more."""
+        """Drop all packets of one direction until the last fault that cuts it has ended."""
         self.wake_exchanges(source, target)
         link = self.link(source, target)
         link.cut(fault)
@@ -345,7 +345,7 @@ class Network:
                     link.held.clear()
 
     def restart(self, node: int) -> None:
-        """Start a new incarnation; timers and messages of the old one are gone."""
+        """Start a new incarnation; timers and messages of the old one are dropped."""
         self.processes[node].state = RUNNING
 
     def pause(self, node: int) -> None:

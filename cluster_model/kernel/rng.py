@@ -82,7 +82,7 @@ class RandomStreams:
         return self.seed, tuple((name, stream.position) for name, stream in self._streams.items())
 
     def load(self, saved: tuple[int, tuple[tuple[str, int], ...]]) -> None:
-        """Restore a saved seed and positions; streams first used later start anew."""
+        """Restore a saved seed and positions; streams first used later start at the beginning."""
         seed, saved_positions = saved
         self.reseed(seed)
         positions = dict(saved_positions)

@@ -55,7 +55,7 @@ GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
         rule="fences_rejoins",
         needs="group.protocol consumer",
         mode="kraft",
-        seen="A member logs FENCED_MEMBER_EPOCH again and again, and nobody reads its partitions.",
+        seen="A member logs FENCED_MEMBER_EPOCH again and again, and its partitions are not read.",
         workaround="Restart the member, which then has a new member id; or shorten group.consumer.session.timeout.ms.",
     ),
     # Consumers.
@@ -213,7 +213,7 @@ GROUP_ISSUES: Final[tuple[KnownIssue, ...]] = (
         "stuck group",
         rule="times_out_new_members",
         since=(0, 10, 1),
-        seen="A group in PreparingRebalance has ever more members, and later partitions that nobody reads.",
+        seen="A group in PreparingRebalance has ever more members; partitions assigned to failed ones are not read.",
         workaround="Lower max.poll.interval.ms, which limits a rebalance; or stop the slow member.",
     ),
     KnownIssue(

@@ -7,7 +7,7 @@ from cluster_model.known_issues.issue import KnownIssue
 TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
     KnownIssue(
         "KAFKA-6119",
-        "A producer whose transaction timed out is not fenced, and opens a transaction that nobody ends",
+        "A producer whose transaction timed out is not fenced, and opens a transaction that never ends",
         "availability",
         rule="keeps_epoch_at_timeout",
         seen="The last stable offset of a partition no longer advances: read_committed consumers stall.",
@@ -53,7 +53,7 @@ TRANSACTION_ISSUES: Final[tuple[KnownIssue, ...]] = (
     ),
     KnownIssue(
         "KAFKA-14402",
-        "A batch that arrives after the end of its transaction opens a transaction that nobody ends",
+        "A batch that arrives after the end of its transaction opens a transaction that never ends",
         "availability",
         rule="verifies_transactions",
         since=(0, 11),

@@ -529,7 +529,7 @@ class Transitions:
         return moves
 
     def _news(self, broker: int, own: int, held: int) -> tuple[list[tuple[Step, int]], list[tuple[int, int]]]:
-        """Return a replica's steps on new decisions: its own, and (epoch, leader) of those by which it may follow."""
+        """Return a replica's steps on new decisions: to lead, and (epoch, leader) of those to follow."""
         moves = self._alone.get((broker, own, held))
         if moves is None:
             moves = self._alone[broker, own, held] = ([], [])

@@ -205,7 +205,7 @@ def codec_of(profile: Profile, name: str) -> Codec:
     """
     if name == "zstd" and not profile.zstd:
         raise ModelError(
-            f"compression.type zstd exists since Kafka 2.1, this is {profile.version}", code="not_in_version"
+            f"compression.type zstd needs Kafka 2.1 or newer; this is {profile.version}", code="not_in_version"
         )
     return CODECS[name]
 

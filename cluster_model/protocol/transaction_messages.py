@@ -68,7 +68,7 @@ class EndTxnRequest(NamedTuple):
 
 
 class EndTxnResponse(NamedTuple):
-    """The result: the decision is persisted, but no marker is written yet.
+    """Response to EndTxn, sent once the decision is persisted and before markers are written.
 
     ``producer_id`` and ``producer_epoch`` are those for the next transaction, -1 before version 5.
     """

@@ -47,7 +47,7 @@ class ZkClientListener(Protocol):
         """The connection is lost; the session may still exist."""
 
     def on_expired(self) -> None:
-        """The session expired: its ephemeral nodes are gone. :meth:`ZkClient.connect` starts another."""
+        """The session expired: its ephemeral nodes are deleted. :meth:`ZkClient.connect` starts another."""
 
     def on_answer(self, token: Any, result: OpResult) -> None:
         """Result of ``ask(operation, token)``: one for each, in the order of the calls."""
@@ -206,7 +206,7 @@ class ZkClient:
         return True
 
     def on_disconnect(self, peer: int) -> None:
-        """A connection broke: the server's process is gone."""
+        """A connection broke because the server's process ended."""
         if peer == self.server and self._state in (CONNECTING, CONNECTED):
             self._disconnect(is_closed=True)
 

@@ -450,7 +450,7 @@ class WatchTable:
         return missed
 
     def forget(self, watcher: int) -> None:
-        """Remove the watches of a connection that is gone."""
+        """Remove the watches of a closed connection."""
         for table in (self._data, self._child):
             for path in [path for path, watchers in table.items() if watcher in watchers]:
                 del table[path][watcher]
@@ -458,7 +458,7 @@ class WatchTable:
                     del table[path]
 
     def clear(self) -> None:
-        """Remove all watches: all connections are gone."""
+        """Remove all watches, since all connections are closed."""
         self._data.clear()
         self._child.clear()
 

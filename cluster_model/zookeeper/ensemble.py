@@ -178,7 +178,7 @@ class QuorumPeer:
         self._following.on_timer(name)
 
     def on_disconnect(self, peer: int) -> None:
-        """The process at the other end of a connection is gone."""
+        """Handle the end of the process at the other end of a connection."""
         if peer not in self._others:
             self.processor.drop(peer)
             return

@@ -105,7 +105,7 @@ class RequestProcessor:
         self._watches.read(client, operation, result)
 
     def drop(self, client: int) -> None:
-        """Remove a connection that is gone; the session lives until its timeout."""
+        """Remove a closed connection; its session lasts until its timeout."""
         if self._connections.pop(client, None) is not None:
             self._watches.forget(client)
 

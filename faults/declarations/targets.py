@@ -315,7 +315,7 @@ def resolve(text: str, cluster: Cluster) -> list[int]:
     """Return the ids of the nodes that a selector resolves to now, in a stable order.
 
     Raises:
-        NobodyFoundError: It resolves to no node now.
+        NoMatchError: It resolves to no node now.
         SelectorError: A name is unknown, or the selector has two sides where nodes are needed.
     """
     selector = parse(text)

@@ -417,7 +417,7 @@ class QuorumLoss(Behaviour):
         return bool(active_fault.params["method"] == PAUSE)
 
     def resolve(self, context: FaultContext, resolved: ResolvedTarget) -> ResolvedTarget:
-        """Choose the members at random; in ZooKeeper mode brokers stand for their ensemble."""
+        """Choose the members at random; in ZooKeeper mode brokers select their ensemble."""
         cluster = context.cluster
         group, what = quorum_members(cluster), quorum_name(cluster)
         brokers = not cluster.profile.kraft and all(node < FIRST_ZOOKEEPER for node in resolved.nodes)

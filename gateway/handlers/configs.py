@@ -216,7 +216,7 @@ def _synonyms(layers: Iterable[_Layer], name: str) -> list[tuple[str, str, int]]
 
 
 def _given(call: ApiCall, name: str) -> dict[str, ConfigValue]:
-    """Return the dynamic configurations of this broker, or of all with an empty name, that are in force here."""
+    """Return the dynamic configurations of this broker, or of all with an empty name, that are effective here."""
     broker = call.context.cluster.brokers[call.broker]
     configs = broker.control.dynamic_config(name)
     return {key: value for key, value in configs.items() if key in broker.settings.dynamic_defaults}

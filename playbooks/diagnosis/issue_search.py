@@ -68,7 +68,7 @@ class CausingIssue:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether the failure is gone in more than half of the seeds that have it."""
+        """Whether the failure disappears in more than half of the seeds that have it."""
         return 2 * self.seeds_gone > self.seeds
 
     @property
@@ -328,7 +328,7 @@ def _counted(
     failures: Sequence[Failure],
     seeds: Sequence[int],
 ) -> dict[str, tuple[CausingIssue, ...]]:
-    """Return the issues with the number of seeds in which the failure occurs, and in which it is gone without them."""
+    """Return the issues with the number of seeds in which the failure occurs, and in which they cause it."""
     issues = tuple(dict.fromkeys(issue for causes in causes_by_failure.values() for issue in causes))
     if not issues:
         return {failure.key: () for failure in failures}

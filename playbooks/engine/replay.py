@@ -354,7 +354,7 @@ class ReplayComparison:
         result = session.finish()
         self.compare(session.drain())
         if self.compared < self._recorded.count:
-            raise self._difference(self._next_line(), "nothing: the session has ended")
+            raise self._difference(self._next_line(), "no event: the replay has ended")
         return "" if self._recorded.cut_short else self.check_digest(result.digest)
 
     def compare(self, events: list[Event]) -> None:
@@ -382,7 +382,7 @@ class ReplayComparison:
             recorded = self._recorded.events[self._at : end] if end else b""
             if recorded != line:
                 following = lines[index + 1].decode() if index + 1 < len(lines) else ""
-                raise self._difference(recorded.decode() or "nothing: the session has ended", line.decode(), following)
+                raise self._difference(recorded.decode() or "no event: the replay has ended", line.decode(), following)
             self._at = end
             self.compared += 1
 

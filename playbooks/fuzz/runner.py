@@ -182,7 +182,7 @@ class ActionGenerator:
     # -- parameters ---------------------------------------------------------------------------------------------------
 
     def _value(self, fault: Fault, param: Param, target: str, partition: str) -> Value | None:
-        """Return a value; None keeps the default. Every parameter consumes random numbers, whatever the result."""
+        """Return a value; None keeps the default. Every parameter consumes the same random numbers in any case."""
         dice = self._dice
         usual_one = dice.chance(50)
         if param.type == "target":

@@ -136,7 +136,7 @@ def _short(moves: Transitions, invariant: str, at: tuple[int, ...]) -> int:
 
 
 def _lacked(moves: Transitions, at: tuple[int, ...]) -> dict[int, list[set[Entry]]]:
-    """Return, for each member of the true ISR, what it lacks of each leader's committed records."""
+    """Return the committed records of each leader that each member of the true ISR lacks."""
     replicas = [moves.locals.items[number] for number in at[: moves.bounds.replicas]]
     isr = moves.held.items[at[moves.bounds.replicas]][1]
     committed = [each.log[: each.hw] for broker, each in enumerate(replicas) if each.leader == broker]

@@ -186,7 +186,7 @@ def _set(text: str, node: yaml.Node, parts: list[str], setting: _Setting) -> str
             parts = parts[1:]
             continue
         if not isinstance(node, yaml.MappingNode):
-            raise setting.error(f"{parts[0]!r} cannot be found inside a single value")
+            raise setting.error(f"there is no key {parts[0]!r} in a single value; expected a mapping or a list")
         child = _child(node, parts)
         if child is None:
             return _insert(text, node, parts, setting)

@@ -184,7 +184,7 @@ def costs(group: CellGroup) -> tuple[int, ...] | None:
 
 
 def _felt(measure: str, value: int) -> int:
-    """Round a measure to what is significant: a time to the tenth of a second, since less is network chance.
+    """Round a measure to significant digits: a time to 0.1 s, since smaller differences are network jitter.
 
     Read stalls too short to be shown count as none.
     """

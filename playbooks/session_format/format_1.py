@@ -50,7 +50,7 @@ _KIND: Final = re.compile(rb'(?<=[{,\s])("kind"\s*:\s*)"(%s)"' % b"|".join(name.
 
 
 def current_events(lines: bytes) -> bytes:
-    """Translate lines of ``events.jsonl``; whatever has the same name in both formats stays byte for byte."""
+    """Translate lines of ``events.jsonl`` to the current format; fields with unchanged names stay byte for byte."""
     lines = _FIELD.sub(lambda match: b'"%s"' % EVENT_FIELDS[match[1].decode()].encode(), lines)
     return _KIND.sub(lambda match: match[1] + b'"%s"' % EVENT_KINDS[match[2].decode()].encode(), lines)
 
@@ -61,7 +61,7 @@ def current_kinds(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def current_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate ``result.json``; what is not of the type that it should be stays as it is."""
+    """Translate ``result.json``; values of unexpected types are kept."""
     document = _renamed(result, _RESULT)
     for key, names in _IN_LISTS.items():
         if isinstance(document.get(key), list):

@@ -175,7 +175,7 @@ class DraftSearch:
         self._on_progress = on_progress or (lambda search, name: None)
 
     def verdict_of(self, draft: Draft, *, to_the_end: bool = False) -> CandidateVerdict:
-        """Return the verdict on a draft, whatever the budget."""
+        """Return the verdict on a draft, even if the budget is used up."""
         text = draft.text()
         name = digest(text)
         return self.bench.answer(

@@ -64,7 +64,7 @@ class RefusedError(HarnessError):
 
 
 class NeverHeldError(HarnessError):
-    """A condition that did not hold in time."""
+    """A condition that did not become true in time."""
 
 
 class SimulatedCluster:

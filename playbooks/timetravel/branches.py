@@ -332,7 +332,7 @@ class Branch:
 
     @property
     def live(self) -> Session:
-        """The present session, whatever time is viewed."""
+        """The present session, also while the past is viewed."""
         return self.session.timeline.session
 
     @property
@@ -592,7 +592,7 @@ def _done(fault_record: TimelineAction) -> str:
 
 
 def _another(session: Session, recorder: Recorder | None, playbook: Playbook | None, *, goes_on: bool) -> Session:
-    """Return a new session that starts as this one; ``goes_on``: a live one, whatever this one was."""
+    """Return a new session that starts as this one; ``goes_on``: a live one in any case."""
     return Session.start(
         playbook or session.playbook, seed=session.cluster.seed, recorder=recorder,
         until_us=-1 if goes_on else session.until_us, open_ended=goes_on or session.open_ended,

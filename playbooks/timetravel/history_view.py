@@ -190,7 +190,7 @@ class HistoryView:
 
     @property
     def present_us(self) -> int:
-        """Present time of the session, whatever is viewed."""
+        """Present time of the session, also while the past is viewed."""
         return self._present.cluster.now_us
 
     @property

@@ -161,7 +161,7 @@ class _Trace:
 
 
 def outcome_of(result: SessionResult) -> Outcome:
-    """Return what is compared of a run."""
+    """Return the compared fields of a run."""
     measures = measured(result)
     violated = ", ".join(sorted({each.invariant for each in result.violations}))
     verdict: dict[str, int | str] = {"verdict": result.verdict, "violated": violated}

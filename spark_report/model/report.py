@@ -259,7 +259,7 @@ class SessionModel:
 
     @property
     def held(self) -> str:
-        """The number of expectations that held, ``4 of 4 expectations held``; empty if it has none."""
+        """Return how many expectations held, as ``4 of 4 expectations held``; empty without expectations."""
         checked = self.tables["expectations"]
         whole = "expectation" if len(checked) == 1 else "expectations"
         return f"{len(checked) - len(self.failed)} of {len(checked)} {whole} held" if checked else ""

@@ -72,7 +72,7 @@ def known_failure(error: BaseException, log: str = "") -> str:
 
 
 def jvm_gone(error: BaseException) -> bool:
-    """Return whether an exception means that the JVM behind Py4J is gone."""
+    """Return whether an exception means that the JVM behind Py4J has ended."""
     name, lines = type(error).__name__, _lines(error)
     # Py4J's message for a missing response has one line; with a response, Java's message is on the lines below it.
     calling = bool(lines) and lines[0].startswith(_CALLING)

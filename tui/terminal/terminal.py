@@ -38,7 +38,7 @@ class TerminalTitle:
         self._next_s = float("-inf")
 
     def show(self, text: str, now_s: float, *, at_once: bool) -> None:
-        """Show a title; the first time the terminal is asked to save its own."""
+        """Show a title; the first time, have the terminal save its own."""
         if not self._titles_work or text == self._shown or (now_s < self._next_s and not at_once):
             return
         kept = "" if self._shown else _KEEP

@@ -162,7 +162,7 @@ class LogHistory:
                 self._cuts.pop(event.partition, None)
 
     def acked_us(self, partition: str, log_branch: int, offset: int) -> int:
-        """Return when a record was acknowledged, -1 if that is not known (any more)."""
+        """Return when a record was acknowledged, -1 if that is not, or no longer, known."""
         for owner, start, end, at_us in reversed(self._acked.get(partition, ())):
             if owner == log_branch and start <= offset < end:
                 return at_us

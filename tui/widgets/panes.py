@@ -247,7 +247,7 @@ class Pane(Container):
 
     @property
     def heading(self) -> str:
-        """Title of the pane, as it was set."""
+        """Title of the pane."""
         return self._words[0]
 
     def text(self) -> str:

@@ -597,7 +597,7 @@ class ReplicaFetcherManager:
         self._config = config
 
     def redistribute(self) -> None:
-        """Distribute the partitions anew after a change of the number of threads."""
+        """Redistribute the partitions after a change of the number of threads."""
         for partition in self._replicas:
             self.leave(partition)
         self.start_waiting()

@@ -215,7 +215,7 @@ class FetchSession:
         return max(self._arrived, self.exchange.arrived)
 
     def is_outdated(self, request: FetchRequest) -> bool:
-        """Whether a fetch was sent on an earlier connection: nobody waits for its response any more.
+        """Whether a fetch was sent on an earlier connection, so that its response is no longer awaited.
 
         Kafka handles it in the session that it names, and its response fails.
         """

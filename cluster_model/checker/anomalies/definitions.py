@@ -51,7 +51,7 @@ def manner(*, coordinated: bool, committed_only: bool) -> str:
 
 
 class AllowedAnomalies:
-    """Settings in force and events that allow an anomaly: an unclean election does, a broker's crash does not."""
+    """Effective settings and events that allow an anomaly: an unclean election does, a broker's crash does not."""
 
     __slots__ = (
         "_allowed_deletions",
@@ -256,7 +256,7 @@ def _never_read(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return _losses(case, now) if now.had_leader(case.key) else "the partition had no leader at the end"
 
 
-def _losses_of_anybody(case: AnomalyCase, now: AllowedAnomalies) -> str:
+def _losses_of_any_client(case: AnomalyCase, now: AllowedAnomalies) -> str:
     return now.why_lost("", case.key)
 
 
@@ -316,7 +316,7 @@ _LOSS: Final = (
 
 _TABLE: Final = (
     Anomaly(rules.INCONSISTENT_OFFSETS, "one offset was observed with two different records",
-         "a write may be lost, since its offset is then reused", _losses_of_anybody),
+         "a write may be lost, since its offset is then reused", _losses_of_any_client),
     Anomaly(rules.DUPLICATE, "one record is at two offsets",
          "a producer that retries without idempotence, or resends after a restart", _duplicate),
     Anomaly(rules.LOST_WRITE,
@@ -355,7 +355,7 @@ _TABLE: Final = (
     Anomaly(order_rules.REALTIME_LAG, "a poll returned less than was known to exist when it was called",
          "always: a metric, not a fault", _always("metric only")),
     Anomaly(order_rules.REALTIME_ORDER, "a record is before one that was acknowledged before it was sent",
-         "a write may be lost", _losses_of_anybody, own=True),
+         "a write may be lost", _losses_of_any_client, own=True),
     Anomaly(rules.COMMIT_REGRESSION, "a group's committed offset decreased",
          "always: the coordinator keeps the last commit", _always("the coordinator keeps the last commit"),
          own=True),

@@ -438,7 +438,7 @@ class RealtimeLags:
         self._newest[who] = (invoked_us, last)
 
     def _count(self, worst: "_Worst", reader: tuple[str, str], poll: tuple[int, int]) -> None:
-        """Count a finished poll if it lagged behind what was known when it was called."""
+        """Count a finished poll if it ended below an offset that clients knew of when it was called."""
         invoked_us, last = poll
         key = reader[1]
         ends = self._ends.get(key)

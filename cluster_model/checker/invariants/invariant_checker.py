@@ -207,7 +207,7 @@ class InvariantChecker:
         self._context.allowed_losses.after(event)
 
     def close(self) -> None:
-        """End the session: check what was pending."""
+        """End the session: run the pending checks."""
         _find(AcksAllDurability, self.properties).close()
 
     def _is_stale(self, partition: str, broker: int) -> bool:

@@ -279,7 +279,7 @@ class SuspectBranches:
         self._unexamined: dict[str, None] = {}
 
     def note(self, partition: str, log_branches: Iterable[int], trigger: LossTrigger | None = None) -> None:
-        """Mark log branches whose records may be missing; ``trigger`` is the truncation that took them, if any."""
+        """Mark log branches whose records may be missing; ``trigger`` is the truncation that removed them, if any."""
         known = self._log_branches.setdefault(partition, {})
         for log_branch in log_branches:
             known[log_branch] = trigger or known.get(log_branch)
@@ -306,7 +306,7 @@ class SuspectBranches:
         return self._log_branches
 
     def truncation_of(self, partition: str, log_branch: int) -> LossTrigger | None:
-        """Return the newest truncation that took records of a log branch, None if there is none."""
+        """Return the newest truncation that removed records of a log branch, None if there is none."""
         return self._log_branches.get(partition, {}).get(log_branch)
 
     def forget(self, partition: str) -> None:

@@ -546,7 +546,7 @@ class LossChain:
     # -- the copies -------------------------------------------------------------------------------------------------
 
     def _copies(self) -> tuple[list[LogTruncation], list[int]]:
-        """Return the truncations that took copies, in order, and the brokers that still hold one."""
+        """Return the truncations that removed copies, in order, and the brokers that still hold one."""
         case = self._case
         name, log_branch, (start, end) = case.partition, case.epoch_branch.id, case.offsets
         truncations = self._history.truncations_of(name, log_branch, (start, end))

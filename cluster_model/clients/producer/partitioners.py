@@ -15,7 +15,7 @@ from cluster_model.util.deterministic_math import partition_for_key
 
 
 class Queue(NamedTuple):
-    """The queue of a partition that has had a batch, at a readiness check (``RecordAccumulator.partitionReady``)."""
+    """Batch queue of a partition at a readiness check (``RecordAccumulator.partitionReady``), once it had a batch."""
 
     partition: int
     waiting: int
@@ -117,7 +117,7 @@ def load_table(queues: Sequence[Queue], total: int) -> LoadTable | None:
 
 
 class NodeLatencies:
-    """Time for which brokers took no requests of a producer (``RecordAccumulator.updateNodeLatencyStats``)."""
+    """Time for which brokers accepted no requests of a producer (``RecordAccumulator.updateNodeLatencyStats``)."""
 
     __slots__ = ("_seen", "_timeout_us")
 
@@ -314,7 +314,7 @@ class BuiltInPartitioner(BasePartitioner):
         return self._produced >= self._batch_bytes
 
     def partition(self, key: bytes | None, topic: Topic) -> int:
-        """Return the next record's partition; a switch delayed by an open batch is made once it is full or gone."""
+        """Return the next record's partition; a switch delayed by an open batch is made once it is full or sent."""
         if key is not None and not self._ignore_keys:
             return partition_for_key(key, topic.total)
         partition = self._stuck_to

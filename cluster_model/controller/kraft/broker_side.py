@@ -177,7 +177,7 @@ class BrokerLifecycleManager:
             self._end()
 
     def stopped(self) -> None:
-        """The process died."""
+        """Reset all state after the broker process has stopped."""
         self.state = BrokerState.NOT_RUNNING
         self.epoch = -1
         self.ready = self.unfenced = False

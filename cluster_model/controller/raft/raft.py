@@ -166,7 +166,7 @@ class EpochElection:
 
 
 def successor_backoff_us(position: int, successors: int, config: QuorumConfig) -> int:
-    """Return the wait of a successor before it stands, 0 for the first (``strictExponentialElectionBackoffMs``)."""
+    """Return the wait of a successor before its candidacy, 0 for the first (``strictExponentialElectionBackoffMs``)."""
     if position == 0:
         return 0
     if position < 0:
@@ -539,7 +539,7 @@ class RaftNode:
         self.due_at = now + self._election_timeout()
 
     def handle_resignation(self, leader: int, successors: tuple[int, ...], now: int) -> None:
-        """Handle the leader's resignation: stand after a wait that depends on the position among its successors."""
+        """Handle the leader's resignation: become a candidate after a wait by the position among its successors."""
         if self.role is Role.FOLLOWER and self.leader == leader and self.voter:
             position = successors.index(self.id) if self.id in successors else -1
             self.due_at = now + successor_backoff_us(position, len(successors), self._config)

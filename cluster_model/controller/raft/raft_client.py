@@ -90,7 +90,7 @@ class MetadataLog(Protocol):
         """
 
     def resign(self) -> None:
-        """Clean shutdown: a leader sends EndQuorumEpoch, and the first successor stands for election at once."""
+        """Clean shutdown: a leader sends EndQuorumEpoch, and the first successor becomes a candidate at once."""
 
     def describe(self, correlation_id: int) -> DescribeQuorumResponse:
         """Return the response to an administrator's DescribeQuorum request."""
@@ -641,7 +641,7 @@ class RaftClient:
             self.on_left()
 
     def resign(self) -> None:
-        """Resign as leader and notify the voters; the first successor stands for election at once."""
+        """Resign as leader and notify the voters; the first successor becomes a candidate at once."""
         self._wake()
         self.node.resign(self._port.now)
         self._turn()

@@ -674,7 +674,7 @@ class ZooKeeperBrokerClient:
         self.controlled_shutdown.session_began()
 
     def session_expired(self) -> None:
-        """The broker's znode is gone, and so is its controllership; it keeps its partition roles."""
+        """Handle the loss of the broker's znode: it is no longer controller, but keeps its partition roles."""
         self.registered = False
         self.tasks.thread.abandon()
         self.controller.expired()

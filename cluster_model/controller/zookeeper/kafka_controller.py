@@ -665,7 +665,7 @@ class KafkaController:
             yield from process_controller_change(self.work)
 
     def _reject(self, name: str, arguments: list[Any]) -> None:
-        """Reject a request because this broker is not the controller (any more)."""
+        """Reject a request because this broker is not, or no longer, the controller."""
         if name == "alter_partition":
             source, request = arguments
             not_altered = AlterPartitionsResponse(request.correlation_id, KafkaError.NOT_CONTROLLER, ())

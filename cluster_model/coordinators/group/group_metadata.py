@@ -388,7 +388,7 @@ class ResponseEffect(NamedTuple):
 
 
 class GroupEmptied(NamedTuple):
-    """Purpose of a write: the last member of the group is gone."""
+    """Purpose of a write: the group has become empty."""
 
 
 class AssignmentSynced(NamedTuple):

@@ -231,7 +231,7 @@ class GroupMetadataManager:
         self._hosted.append(OFFSETS, partition, records, self._token, self._timeout_us, transaction)
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
-        """Handle the result of a write; its group may be gone by now, or replaced by one of the same name."""
+        """Handle the result of a write; its group may have been deleted or replaced by one of the same name."""
         wait = self._waits.pop(token)
         group = self.groups.get(wait.group_id)
         if group is not None and group.serial != wait.serial:

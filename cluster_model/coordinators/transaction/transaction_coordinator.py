@@ -470,7 +470,7 @@ class TransactionCoordinator:
             self.marking.write_markers(source, request)
 
     def _markers_refused(self, source: int, message: MarkerConnectionClosed) -> None:
-        """Reconnect and send the markers again, to whatever broker leads by then: no response means a retry."""
+        """Reconnect and send the unanswered markers again, to the current leaders."""
         if self.sender.is_in_flight(message.correlation_id):
             self._marker_channel.disconnected(source)
 
@@ -567,7 +567,7 @@ class TransactionCoordinator:
         self.registry.resigned(number)
 
     def deleted(self, partition: str) -> None:
-        """Does nothing: markers of a deleted partition are dropped when they are next sent."""
+        """Do nothing: the markers of a deleted partition are dropped at their next send."""
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
         """Handle the result of a write."""

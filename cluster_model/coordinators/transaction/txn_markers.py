@@ -218,7 +218,7 @@ class MarkerSender:
 
 
 def _is_same(marker: TxnMarker, other: TxnMarker) -> bool:
-    """Whether two markers end the same transaction, in whatever partitions."""
+    """Whether two markers end the same transaction, in any partitions."""
     return marker._replace(partitions=()) == other._replace(partitions=())
 
 

@@ -34,7 +34,7 @@ Schema = dict[str, Any]
 
 
 class InvalidValue:
-    """The single value that stands for a value with errors, which are in the notes."""
+    """The single value that replaces a value with errors, which are in the notes."""
 
 
 BAD: Final = InvalidValue()
@@ -317,7 +317,11 @@ class Record(FieldType):
         for old, name in present.items():
             if name in node.entries:
                 where = node.entries[old][0]
-                notes.problem(where, f"{key}.{old}" if key else old, f"found {old} beside {name}, its present name")
+                notes.problem(
+                    where,
+                    f"{key}.{old}" if key else old,
+                    f"found {old} and {name}, its current name; expected {name} alone",
+                )
         entries = {present.get(name, name): entry for name, entry in node.entries.items()}
         return replace(node, entries=entries)
 

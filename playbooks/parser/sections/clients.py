@@ -69,7 +69,7 @@ from playbooks.units import (
     thousandths,
 )
 
-TOO_FAST: Final = "more than one batch a microsecond; use a lower rate, or larger batches"
+TOO_FAST: Final = "more than one batch per microsecond; use a lower rate, or larger batches"
 _SIZE_SHAPES: Final = (("from", "to"), ("small", "large", "share"), ("median", "p99"))
 _SIZES_ALLOWED: Final = "expected from and to, or small, large and share, or median and p99"
 
@@ -94,7 +94,7 @@ def read_rate(fields: Fields, batch: int, notes: ErrorNotes) -> tuple[int, RateP
 def _check_rate_is_there(fields: Fields, notes: ErrorNotes) -> None:
     closed = isinstance(fields.get("loop"), Fields) or fields.bad("loop")
     if not fields.given("rate") and not closed:
-        notes.problem(fields.node, fields.key, "missing key 'rate': records a second, as 200/s")
+        notes.problem(fields.node, fields.key, "missing key 'rate': records per second, such as 200/s")
 
 
 def _profile(fields: Fields, batch: int, notes: ErrorNotes) -> RateProfile | None:
@@ -473,7 +473,7 @@ def check_placing(fields: Fields, distinct: int, notes: ErrorNotes) -> None:
         return
     node, path = fields.at("partitioner"), fields.path("partitioner")
     if fields.given("partition"):
-        notes.problem(node, path, "found a partitioner beside a partition, expected one of them")
+        notes.problem(node, path, "found a partitioner and a partition, expected one of them")
     if PARTITIONER_CLASS in fields.get("config", {}):
         notes.problem(node, path, f"found a partitioner beside {PARTITIONER_CLASS}, expected one of them")
     if not fields.given("keys"):

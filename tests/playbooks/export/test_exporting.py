@@ -295,7 +295,7 @@ def test_export_of_a_torn_session_with_another_outcome_is_refused(
     found = export(read_session(torn))
     assert head(found) == snapshot(name="head")
     late = lambda self, action, pending: Trigger("at", action.at_us + 1)  # noqa: E731
-    monkeypatch.setattr("playbooks.export.session_steps._Entries._place", late)
+    monkeypatch.setattr("playbooks.export.session_steps._Entries._exact_trigger", late)
     with pytest.raises(playbook_writer.ExportError) as refused:
         export(read_session(torn))
     assert str(refused.value).replace(str(torn), "<session>") == snapshot(name="refused")
@@ -488,7 +488,7 @@ def test_export_with_another_outcome_is_refused(
     session.act(Action("inject", "lag", "broker(2)"))
     result = session.finish()
     late = lambda self, action, pending: Trigger("at", action.at_us + 1)  # noqa: E731
-    monkeypatch.setattr("playbooks.export.session_steps._Entries._place", late)
+    monkeypatch.setattr("playbooks.export.session_steps._Entries._exact_trigger", late)
     with pytest.raises(playbook_writer.ExportError) as refused:
         exported(result)
     told = str(refused.value).replace(result.session, "<session>")

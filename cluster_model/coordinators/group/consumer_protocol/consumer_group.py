@@ -362,7 +362,7 @@ class ConsumerGroup:
             self.revocations[member_id] = now + self.members[member_id].rebalance_us
 
     def restart_deadlines(self, now: int, session_us: int) -> None:
-        """Start all deadlines anew in a new coordinator."""
+        """Restart all deadlines in a new coordinator."""
         for member_id in self.members:
             self.extend_session(member_id, now + session_us)
             self.time_revocation(member_id, now)
