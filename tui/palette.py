@@ -167,8 +167,8 @@ def ask(main: MainScreen, whose: str, setting: ConfigEntry, line: str) -> None:
             return str(error)
 
     choices = key.choices or (("true", "false") if key.type == "bool" else ())
-    asked = SettingPrompt(f"{whose}: {key.name}", _about(setting), now, allowed_values(key), check, use, choices)
-    main.app.push_screen(ValueForm(main.appearance, asked))
+    prompt = SettingPrompt(f"{whose}: {key.name}", _about(setting), now, allowed_values(key), check, use, choices)
+    main.app.push_screen(ValueForm(main.appearance, prompt))
 
 
 def _scope_of(line: str) -> Literal["topic", "broker"]:
@@ -543,8 +543,8 @@ class ViewProvider(PaletteProvider):
             return ""
 
         choices = option.choices or (("true", "false") if isinstance(option.default, bool) else ())
-        asked = SettingPrompt(f"TUI setting {option.name}", option.words, now, allowed, check, use, choices)
-        app.push_screen(ValueForm(app.appearance, asked))
+        prompt = SettingPrompt(f"TUI setting {option.name}", option.words, now, allowed, check, use, choices)
+        app.push_screen(ValueForm(app.appearance, prompt))
 
 
 def text_of(value: Value) -> str:

@@ -274,8 +274,8 @@ class TourGuide:
         if tour.at <= PAUSE_TASK and not states and partition.leader in replicas:
             tour.leader = partition.leader
             tour.follower = next(each for each in replicas if each != partition.leader)
-        asked = {(tour.follower, "paused"), *([(tour.leader, "down")] if tour.at >= CRASH_TASK else [])}
-        amiss = [f"b{broker} is {state}" for broker, state in states.items() if (broker, state) not in asked]
+        expected = {(tour.follower, "paused"), *([(tour.leader, "down")] if tour.at >= CRASH_TASK else [])}
+        amiss = [f"b{broker} is {state}" for broker, state in states.items() if (broker, state) not in expected]
         autopsy = screen if isinstance(screen, AutopsyScreen) else None
         return TourContext(
             now_us=view.now_us,

@@ -162,8 +162,8 @@ def _inside(offset: int, ranges: list[Range]) -> bool:
 def ledger_view(checker: Checker) -> LedgerView:
     """Return the record counts of all producers together."""
     ledger = checker.ledger
-    books = zip((0, 0, 0, 0, 0), *ledger.deliveries.totals.values(), strict=True)
-    sent, acked, failed, unknown, aborted = (sum(column) for column in books)
+    columns = zip((0, 0, 0, 0, 0), *ledger.deliveries.totals.values(), strict=True)
+    sent, acked, failed, unknown, aborted = (sum(column) for column in columns)
     return LedgerView(
         sent=sent,
         acked=acked,

@@ -508,9 +508,9 @@ def _clients(result: Any) -> Rows:
     clients = result.get("clients", {})
     rows: Rows = {}
     for kind in ("producers", "groups"):
-        for name, books in clients.get(kind, {}).items():
-            rows |= _client(name, books)
-            for member, its in books.get("members", {}).items():
+        for name, statistics in clients.get(kind, {}).items():
+            rows |= _client(name, statistics)
+            for member, its in statistics.get("members", {}).items():
                 rows |= _client(member, its)
     return rows
 
@@ -787,21 +787,21 @@ def compare(left: Path, right: Path, progress: Callable[[int, int], None] = lamb
     Raises:
         SessionError: one of them cannot be read, or is damaged.
     """
-    left_event, its = open_side(left), open_side(right)
-    cut_us = min((max(0, side.last_us) for side in (left_event, its) if side.torn), default=-1)
-    tallies = SessionTotals.before(cut_us, left_event.start), SessionTotals.before(cut_us, its.start)
-    comparison = walk(left_event, its, tallies, lambda size: progress(size, left_event.size))
-    for side, tally in zip((left_event, its), tallies, strict=True):
-        tally.close(cut_us if cut_us >= 0 else side.last_us)
+    left_side, right_side = open_side(left), open_side(right)
+    cut_us = min((max(0, side.last_us) for side in (left_side, right_side) if side.torn), default=-1)
+    tallies = SessionTotals.before(cut_us, left_side.start), SessionTotals.before(cut_us, right_side.start)
+    comparison = walk(left_side, right_side, tallies, lambda size: progress(size, left_side.size))
+    for side, totals in zip((left_side, right_side), tallies, strict=True):
+        totals.close(cut_us if cut_us >= 0 else side.last_us)
     return SessionDiff(
-        left=left_event,
-        right=its,
-        notes=tuple(_notes(left_event, its, cut_us)),
+        left=left_side,
+        right=right_side,
+        notes=tuple(_notes(left_side, right_side, cut_us)),
         cut_us=cut_us,
-        identity=identity(left_event, its),
-        playbook=tuple(_texts(left_event, its)),
+        identity=identity(left_side, right_side),
+        playbook=tuple(_texts(left_side, right_side)),
         walk=comparison,
-        sections=tuple(outcome(left_event, its, tallies)),
+        sections=tuple(outcome(left_side, right_side, tallies)),
     )
 
 

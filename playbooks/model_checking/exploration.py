@@ -224,10 +224,10 @@ class _ExplorationStep:
     def _received(self, followers: tuple[int, ...], leader: int) -> Iterator[_Line]:
         for follower in followers:
             if follower != leader and self._before[follower].leader == leader:
-                asked = {"follower": follower + 1, "partition": PARTITION}
-                yield {"fetch_send": asked}
-                yield {"fetch_serve": asked}
-                yield {"fetch_lose": asked}
+                params = {"follower": follower + 1, "partition": PARTITION}
+                yield {"fetch_send": params}
+                yield {"fetch_serve": params}
+                yield {"fetch_lose": params}
 
     def _restarts(self, broker: int, hw: int) -> Iterator[_Line]:
         if hw:

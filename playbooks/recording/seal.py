@@ -172,8 +172,8 @@ def _others(partition: str, client: str, outcomes: _ClientOutcomes, held: Sequen
     """Yield rows of records that were not acknowledged, separately for those in the leader's log."""
     ended = _ranges(part for numbers in outcomes.outcomes.values() for part in numbers.ranges())
     still = subtract(outcomes.sent.ranges(), ended)
-    told = [(key, numbers.ranges()) for key, numbers in outcomes.outcomes.items() if key[0] != "acked"]
-    for (outcome, error, acks), ranges in (*told, ((OPEN, "", outcomes.acks), still)):
+    with_outcome = [(key, numbers.ranges()) for key, numbers in outcomes.outcomes.items() if key[0] != "acked"]
+    for (outcome, error, acks), ranges in (*with_outcome, ((OPEN, "", outcomes.acks), still)):
         absent = subtract(ranges, held)
         for place, parts in ((HELD, subtract(ranges, absent)), (NOWHERE, absent)):
             for start, end in parts:

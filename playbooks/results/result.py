@@ -218,8 +218,8 @@ class CollectedEvents:
         """Restore the state of :meth:`save`."""
         events, violations, losses, refused, clients, guards, skipped, availability, overdue = saved
         lists = (list(losses), list(violations), list(refused))
-        books, outages = ClientStats.from_saved(clients), Availability.from_saved(availability)
-        return cls(events, *lists, books, list(guards), list(skipped), outages, list(overdue))
+        stats, outages = ClientStats.from_saved(clients), Availability.from_saved(availability)
+        return cls(events, *lists, stats, list(guards), list(skipped), outages, list(overdue))
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,8 +109,8 @@ def keep_names(spark: "SparkSession") -> None:
     """Look up each of these classes, and each of their functions, only once while Spark runs."""
     # Attributes of the JVM view take precedence over lookups; Spark's next start has a new view.
     view: Any = spark.sparkContext._jvm
-    for asked, short in NAMES.items():
-        vars(view)[asked] = _CachedJavaClass(getattr(view, short))
+    for name, short in NAMES.items():
+        vars(view)[name] = _CachedJavaClass(getattr(view, short))
 
 
 # Monitor of executors: without them Spark waits forever, and reports it only in its log.

@@ -497,8 +497,8 @@ class AnomalyFinder:
                 inside = ((places & _LOW) >= start) & ((places & _LOW) < end)
                 repeated &= ~(inside[1:] & (seqs[:-1] < when) & (when < seqs[1:]))
                 last &= ~(inside & (seqs < when))
-            standing, times = np.unique(values[last], return_counts=True)
-            twice = np.union1d(values[1:][repeated], standing[times > 1])
+            distinct, times = np.unique(values[last], return_counts=True)
+            twice = np.union1d(values[1:][repeated], distinct[times > 1])
             self.found["consume-dup", process[0]] += len(twice)
 
 
@@ -699,8 +699,8 @@ def of_events(events: Sequence[tuple[Any, ...]], claims: SessionClaims) -> list[
         row = {"anomaly": anomaly, "partition": partition, "client": client, "found": count}
         disagreements.append({"finding": "anomalies", **row})
     if claims.anomalies is not None:
-        told = {name: claims.anomalies.get(name, 0) for name in RECOUNTED}
-        disagreements += _otherwise("result.json", "", totals, told)
+        claimed = {name: claims.anomalies.get(name, 0) for name in RECOUNTED}
+        disagreements += _otherwise("result.json", "", totals, claimed)
     return disagreements
 
 

@@ -396,8 +396,8 @@ def claimed(result: Mapping[str, Any]) -> ResultClaims:
         ends |= dict.fromkeys((name,), _whole_numbers("", log, ("leo",)).get("leo", -1))
     claimed_numbers |= _whole_numbers("ledger.", result.get("ledger"), REPEATS)
     kept: dict[LedgerTerm, int] = {}
-    books = result.get("ledger_by_partition")
-    for book in books if isinstance(books, list) else ():
+    clients = result.get("ledger_by_partition")
+    for book in clients if isinstance(clients, list) else ():
         numbers = _whole_numbers("", book, REPEATS)
         client, partition = (book.get("client"), book.get("partition")) if numbers else (None, None)
         if isinstance(client, str) and isinstance(partition, str):
@@ -441,9 +441,9 @@ def disagreements(events: Iterable[Event], claims: ResultClaims) -> list[Disagre
         for term in REPEATS:
             numbers[f"ledger.{term}"] = sum(number for (*_place, name), number in repeats.items() if name == term)
     differences = [
-        Disagreement("result.json", "", name, numbers[name], told)
-        for name, told in claims.numbers.items()
-        if numbers.get(name, told) != told
+        Disagreement("result.json", "", name, numbers[name], reported)
+        for name, reported in claims.numbers.items()
+        if numbers.get(name, reported) != reported
     ]
     differences += [
         Disagreement("result.json", partition, f"{term} of {client}", number, claims.repeats[client, partition, term])
@@ -460,8 +460,8 @@ def _latency(path: str, client: Any) -> dict[str, int]:
 
 
 def _whole_numbers(prefix: str, value: Any, names: Iterable[str]) -> dict[str, int]:
-    told = value if isinstance(value, dict) else {}
-    return {f"{prefix}{name}": told[name] for name in names if type(told.get(name)) is int}
+    reported = value if isinstance(value, dict) else {}
+    return {f"{prefix}{name}": reported[name] for name in names if type(reported.get(name)) is int}
 
 
 def _object(value: Any, name: str) -> Mapping[str, Any]:

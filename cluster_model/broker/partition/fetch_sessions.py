@@ -316,8 +316,8 @@ class FetchSession:
     @classmethod
     def from_saved(cls, saved: tuple[Any, ...], exchange: LongPoll, cache: SessionCache) -> "FetchSession":
         """Return a session with the state returned by :meth:`save`."""
-        source, serial, asked, dirty, arrived, armed, delayed_request, session_id, asleep, lowest_id = saved
-        session = cls(source, serial, asked, exchange, cache)
+        source, serial, partitions, dirty, arrived, armed, delayed_request, session_id, asleep, lowest_id = saved
+        session = cls(source, serial, partitions, exchange, cache)
         session.dirty = dict.fromkeys(dirty)
         session._arrived, session._armed, session.lowest_id = arrived, armed, lowest_id
         session.delayed_request, session._session_id = delayed_request, session_id

@@ -678,8 +678,8 @@ class LostFindings:
             intervals = (ledger.lost_in(name), ledger.missing_in(name))
             if intervals[0] or intervals[1]:
                 log_branches = dict.fromkeys(log_branch for each in intervals for log_branch, _start, _end in each)
-                books = ledger.acked_records_of(name)
-                states.append((name, intervals, [books.committed_in(log_branch) for log_branch in log_branches]))
+                records = ledger.acked_records_of(name)
+                states.append((name, intervals, [records.committed_in(log_branch) for log_branch in log_branches]))
         return tuple(states)
 
     def explain_block(self, kind: str, block: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:

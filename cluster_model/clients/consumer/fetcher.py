@@ -437,9 +437,9 @@ class Fetcher:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        self._correlation, outstanding, asked, sessions, backing_off, buffered, preferred = saved
+        self._correlation, outstanding, requested, sessions, backing_off, buffered, preferred = saved
         self._outstanding = dict(outstanding)
-        self._requested = dict(asked)
+        self._requested = dict(requested)
         self._backing_off = dict(backing_off)
         self._buffered = [_Buffered(*entry) for entry in buffered]
         self.preferred.load(preferred)

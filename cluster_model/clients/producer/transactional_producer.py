@@ -204,8 +204,8 @@ class TransactionalDeliveryStats(DeliveryStats):
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        books, self.aborted, self.open_records, written = saved
-        super().load(books)
+        stats, self.aborted, self.open_records, written = saved
+        super().load(stats)
         self._written = list(written)
 
 

@@ -367,8 +367,8 @@ def _holds(name: str, where: Scalar, value: Node, key: str, notes: ErrorNotes) -
         notes.problem(where, key, str(error))
         return False
     texts = [_plain(text_of(each)) for each in wanted]
-    standing = [_current_value(name, node, notes) for node in nodes]
-    return all(each is not None and _plain(each) in texts for each in standing)
+    values = [_current_value(name, node, notes) for node in nodes]
+    return all(each is not None and _plain(each) in texts for each in values)
 
 
 def _current_value(name: str, node: Node | None, notes: ErrorNotes) -> str | None:

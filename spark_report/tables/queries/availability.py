@@ -243,8 +243,8 @@ def _service_turns(answers: "DataFrame", rare: "DataFrame", groups: "DataFrame |
         F.lit(None).cast("string").alias("error"),
         F.lit(None).cast("long").alias("latency_us"),
     )
-    asked = answered.select(*ASKED).distinct() if groups is None else groups.select(*ASKED)
-    return answered.unionByName(asked.join(F.broadcast(turns), on=["session_id", "client"], how="inner"))
+    requests = answered.select(*ASKED).distinct() if groups is None else groups.select(*ASKED)
+    return answered.unionByName(requests.join(F.broadcast(turns), on=["session_id", "client"], how="inner"))
 
 
 # Health of a partition over a session: availability, too few in-sync replicas, and sums.

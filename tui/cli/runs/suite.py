@@ -98,7 +98,7 @@ def row(ended: PlaybookOutcome, *, took: bool = True) -> tuple[str, ...]:
     )
 
 
-def tally(all_ended: Sequence[PlaybookOutcome]) -> str:
+def count_text(all_ended: Sequence[PlaybookOutcome]) -> str:
     """Return ``3 playbooks: 2 pass, 1 fail``, with the verdicts in the order of :data:`STYLES`."""
     verdicts = [each.verdict for each in all_ended]
     counts = [f"{verdicts.count(word)} {word}" for word in STYLES if word in verdicts]
@@ -241,7 +241,7 @@ def print_suite(console: Console, all_ended: Sequence[PlaybookOutcome]) -> None:
             print_line(console, "")
             _print_failed(console, each)
     print_line(console, "")
-    print_line(console, tally(all_ended), "bold")
+    print_line(console, count_text(all_ended), "bold")
 
 
 def _print_unended(all_ended: Sequence[PlaybookOutcome]) -> None:
@@ -250,7 +250,7 @@ def _print_unended(all_ended: Sequence[PlaybookOutcome]) -> None:
     for each in broken:
         _print_failed(stderr_console(), each)
     if broken:
-        print_line(stderr_console(), tally(all_ended), "bold")
+        print_line(stderr_console(), count_text(all_ended), "bold")
 
 
 def fitting(

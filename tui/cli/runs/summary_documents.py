@@ -23,10 +23,10 @@ from tui.cli.runs.suite import (
     TREND,
     PlaybookOutcome,
     cause_lines,
+    count_text,
     print_differences,
     regression_words,
     row,
-    tally,
 )
 from tui.output.command_end import to_text, write_file
 from tui.output.console import print_document, print_error, stderr_console
@@ -146,7 +146,7 @@ def markdown(all_ended: Sequence[PlaybookOutcome], differences: Sequence[Baselin
     """Return the verdict, a table, the playbooks that did not pass, and the differences to a baseline, if any."""
     regressed = _regressed(differences or ())
     passed = all(each.outcome.code == OK for each in all_ended) and not regressed
-    parts = [f"### floodmark: {'passed' if passed else 'not passed'}", tally(all_ended), *regressed]
+    parts = [f"### floodmark: {'passed' if passed else 'not passed'}", count_text(all_ended), *regressed]
     heads = [head for head in HEADS if head != "took"]
     parts.append(table_text(heads, [row(each, took=False) for each in all_ended], escaped).rstrip())
     parts += [_failed(each) for each in all_ended if each.outcome.code not in (OK, NOT_RUN)]

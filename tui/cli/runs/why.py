@@ -178,10 +178,10 @@ def _why(request: WhyRequest) -> int:
 
 def _closed(case: SessionCase, result: SessionResult, number: int) -> int:
     """Return the number in the result of a finding that is counted as of ``--at``."""
-    standing = case.findings_at_cutoff()
-    if number > len(standing):
-        raise WhyError(f"--finding: found {number}, but the session has {len(standing) or 'none'} at that time")
-    return at_the_end(standing[number - 1], findings_of(result))
+    at_cutoff = case.findings_at_cutoff()
+    if number > len(at_cutoff):
+        raise WhyError(f"--finding: found {number}, but the session has {len(at_cutoff) or 'none'} at that time")
+    return at_the_end(at_cutoff[number - 1], findings_of(result))
 
 
 def _at(text: str | None) -> int:
