@@ -39,7 +39,7 @@ def test_counterexamples_are_printed_step_by_step_and_written_as_playbooks(
     assert typed("check", str(path)).code == 0
 
 
-def test_where_nothing_breaks_it_says_so(typed: Type, tmp_path: Path) -> None:
+def test_an_exploration_without_violation_says_so(typed: Type, tmp_path: Path) -> None:
     found = tmp_path / "found"
     done = typed("explore", "kip-320", "--records", "1", "--json", "--fingerprints", "--out", str(found))
     document = json.loads(done.out)

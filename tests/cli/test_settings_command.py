@@ -17,7 +17,7 @@ def path(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return here / "config.toml"
 
 
-def test_without_a_file_it_says_so_and_lists_the_defaults(
+def test_without_a_settings_file_the_defaults_are_listed(
     typed: Type, path: Path, steady: Steady, snapshot: SnapshotAssertion
 ) -> None:
     done = typed("settings")

@@ -38,7 +38,7 @@ def partition_of(cluster: Cluster, name: str) -> PartitionView:
 
 
 @pytest.mark.parametrize(("kafka", "mode"), MODES)
-def test_in_a_calm_cluster_everybody_knows_what_is_decided(kafka: str, mode: str) -> None:
+def test_brokers_of_a_healthy_cluster_have_current_metadata(kafka: str, mode: str) -> None:
     cluster = running(kafka, mode)
     query = cluster.query
     for view in cluster.view().partitions:
@@ -179,7 +179,7 @@ def test_by_hand_a_broker_knows_what_was_delivered_to_it() -> None:
     assert [broker.stale for broker in view.brokers] == [0, 1, 2]
 
 
-def test_by_hand_a_broker_is_fenced_when_the_step_says_so_and_the_controller_is_always_there() -> None:
+def test_manual_steps_fence_brokers_and_always_have_a_controller() -> None:
     cluster = ManualCluster(spec(manual=True), 1)
     query = cluster.query
     assert (query.fenced(), query.controllers(), query.controller_epoch()) == (0, 1, 0)

@@ -216,7 +216,7 @@ def test_records_without_keys_are_refused(kafka: str, error: str) -> None:
     assert (producer.last_error, log_of(cluster, 1).leo) == (error, 0)
 
 
-def test_a_hand_stepped_record_says_its_key_by_its_name() -> None:
+def test_manual_records_have_their_key_in_their_name() -> None:
     stepped = HandSteppedCluster("3.9", config={"cleanup.policy": "compact"})
     stepped.notify(1)
     assert stepped.append(1, "a=1", "b=2") == ""

@@ -59,7 +59,7 @@ def test_the_cost_of_a_batch_is_independent_of_the_partition_count(partitions: i
     assert served[0] < 8 * batches
 
 
-def test_an_idle_fetch_looks_at_nothing(served: list[int]) -> None:
+def test_an_idle_fetch_reads_no_partition(served: list[int]) -> None:
     cluster = loaded(300)
     cluster.stop_producers()
     cluster.run(3 * SECOND)

@@ -322,7 +322,7 @@ def test_both_clients_are_down_with_their_process() -> None:
     assert cluster.is_up(M0 + LETTERS_NODE)
 
 
-def test_a_new_process_waits_for_metadata_before_it_can_say_what_became_of_a_letter() -> None:
+def test_a_new_process_waits_for_metadata_before_a_dead_letter_has_an_outcome() -> None:
     driver = DeadLetterCluster()
     cluster = driver.cluster
     driver.run(5 * SECOND)

@@ -112,7 +112,7 @@ def test_automatic_commits_of_what_another_thread_processes_lose_it() -> None:
     assert Story("auto", 28_000).until(20.5).kill().finish(30).lost == 0
 
 
-def test_another_thread_loses_nothing_while_nobody_dies() -> None:
+def test_processing_on_another_thread_loses_nothing_without_crashes() -> None:
     story = Story("handed_off", 10_000).finish(20)
     assert (story.lost, story.twice, story.left) == (0, 0, 0)
 

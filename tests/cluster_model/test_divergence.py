@@ -35,7 +35,7 @@ def test_a_fetch_without_an_epoch_is_not_checked_for_divergence() -> None:
     assert (data.error, data.diverging, data.records.start, data.records.end) == (0, None, 12, 15)
 
 
-def test_an_epoch_that_nobody_knows_is_out_of_range() -> None:
+def test_a_fetch_with_an_unknown_epoch_is_out_of_range() -> None:
     rig = elected_again()
     unknown = rig.read(12, last_epoch=9)
     assert unknown is not None

@@ -172,7 +172,7 @@ def test_threads_may_be_halved_but_not_more() -> None:
     assert broker.update_config({"num.replica.fetchers": 6}) is KafkaError.NONE
 
 
-def test_more_fetchers_share_the_partitions_anew() -> None:
+def test_more_fetcher_threads_redistribute_partitions() -> None:
     at = new_driver()
     at.create("late", *[(1, 2, 3)] * 6)
     at.run(1)

@@ -108,7 +108,7 @@ def test_a_controller_alone_ends_at_once() -> None:
     assert cluster.plane.active() == 1001
 
 
-def test_a_controller_that_learns_of_nobody_ends_after_five_seconds() -> None:
+def test_a_shutting_down_controller_without_a_successor_exits_after_five_seconds() -> None:
     cluster = build()
     cluster.run(10 * SECOND)
     cluster.crash(1002)

@@ -58,9 +58,7 @@ def play(cluster: Cluster, every_us: int, each: Callable[[int], None]) -> tuple[
 @pytest.mark.parametrize(("kafka", "mode", "combined"), [
     ("4.4", "kraft", ()), ("3.6", "kraft", (1, 2, 3)), ("2.0", "zookeeper", ()), ("3.9", "zookeeper", ()),
 ])  # fmt: skip
-def test_a_node_that_is_built_anew_goes_on_as_if_nothing_had_happened(
-    kafka: str, mode: str, combined: tuple[int, ...]
-) -> None:
+def test_a_rebuilt_node_continues_unchanged(kafka: str, mode: str, combined: tuple[int, ...]) -> None:
     left, rebuilt = (cluster_of(kafka, mode, combined=combined) for _ in range(2))
     expected = play(left, 310_000, left.network.wake_exchanges)
     assert play(rebuilt, 310_000, lambda node: rebuilt.install(node, rebuilt.profile_of(node))) == expected

@@ -58,7 +58,7 @@ class ExternalClientStage:
         return [(type(each), each.sequence, each.count) for each in found]
 
 
-def test_a_batch_is_kept_as_it_came_and_found_by_who_reads() -> None:
+def test_external_batches_are_stored_unchanged_and_readable() -> None:
     stage = ExternalClientStage()
     stage.write(b"one")
     epoch_branch = stage.cluster.epoch_branches[P].by_id[0]
@@ -167,7 +167,7 @@ def test_a_keyframe_has_the_outside_too() -> None:
     assert twin.name_of(EXTERNAL_CLIENTS) == NAME
 
 
-def test_nobody_is_there_until_somebody_comes() -> None:
+def test_no_external_client_exists_before_the_first_request() -> None:
     spec = ClusterSpec("3.9", "kraft", (BrokerSpec(1),), (TopicSpec("orders", 1, 1),))
     cluster = Cluster.build(spec, 3)
     assert EXTERNAL_CLIENTS not in cluster.nodes()

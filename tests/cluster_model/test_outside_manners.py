@@ -32,7 +32,7 @@ def test_another_producer_id_means_resends_without_idempotence() -> None:
     assert not manners.producers["app"].idempotent
 
 
-def test_a_keyframe_has_them_and_those_who_look_see_them() -> None:
+def test_snapshots_and_views_include_external_clients() -> None:
     spec = ClusterSpec("3.9", "kraft", tuple(map(BrokerSpec, (1, 2, 3))), (TopicSpec("orders", 1, 3),))
     cluster = Cluster.build(spec, 3)
     before = cluster.save()

@@ -132,7 +132,7 @@ def test_a_leader_that_wakes_drops_followers_that_were_well_all_the_time() -> No
     assert cluster.query.acked_lost() == 0
 
 
-def test_a_pause_shorter_than_the_lag_time_drops_nobody() -> None:
+def test_a_pause_shorter_than_the_lag_time_keeps_the_isr() -> None:
     cluster = build(config={"broker.session.timeout.ms": 40_000, "replica.lag.time.max.ms": 15_000})
     meanwhile, after = paused(cluster, 1, 10 * SECOND, 22 * SECOND)
     assert only(meanwhile + after, IsrChanged) == []
@@ -160,7 +160,7 @@ def test_a_leader_that_was_replaced_wakes_as_a_zombie_and_learns_it_from_message
 # --- the control plane ------------------------------------------------------------------------------------------------
 
 
-def test_a_controller_alone_hears_the_heartbeats_that_waited_before_it_looks_at_sessions() -> None:
+def test_a_resumed_controller_handles_queued_heartbeats_before_session_timeouts() -> None:
     cluster = build(controllers=1)
     meanwhile, after = paused(cluster, 1001, 10 * SECOND, 40 * SECOND)
     assert only(meanwhile + after, BrokerFenced, LeaderElected, ControllerChanged) == []
@@ -170,7 +170,7 @@ def test_a_controller_alone_hears_the_heartbeats_that_waited_before_it_looks_at_
 
 
 @pytest.mark.parametrize("kafka", ["3.3", "3.9", "4.1"])
-def test_a_controller_that_was_replaced_fences_nobody_when_it_wakes(kafka: str) -> None:
+def test_a_replaced_controller_fences_no_broker_when_it_resumes(kafka: str) -> None:
     cluster = build(kafka)
     cluster.run(10 * SECOND)
     cluster.pause(1001)

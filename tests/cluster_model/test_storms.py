@@ -84,6 +84,6 @@ def test_old_versions_come_back_with_one_leader_an_epoch(kafka: str) -> None:
         assert found.cluster.checker.invariants.unexpected == {}, "nothing but what KIPs have mended since"
 
 
-def test_storms_find_out_who_truncates_to_the_high_watermark() -> None:
+def test_storms_detect_truncation_to_the_high_watermark() -> None:
     """Up to 0.10.2 acks=all is lost in such weather (KIP-101)."""
     assert any(storm("0.10.2", "zookeeper", 0, seed).missing.get(-1, 0) for seed in range(15))

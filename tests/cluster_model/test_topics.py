@@ -163,7 +163,7 @@ def test_a_producer_of_a_topic_that_stays_away_is_blocked_and_then_fails() -> No
     assert 60 * SECOND <= failed[0].latency_us < 60 * SECOND + 40_000
 
 
-def test_a_broker_that_holds_no_replica_says_so_if_it_knows_the_partition() -> None:
+def test_a_broker_without_a_replica_answers_by_its_metadata() -> None:
     at = new_driver()
     at.run(1)
     at.decide("orders-0", replicas=(4, 1, 2), isr=(1, 2), leader=1)

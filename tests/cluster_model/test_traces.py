@@ -178,7 +178,7 @@ def test_a_stale_decision_is_refused_and_an_older_one_can_be_delivered_first() -
     assert stepped.state(A)["leader"] == C
 
 
-def test_a_senseless_step_says_what_is_wrong(snapshot: SnapshotAssertion) -> None:
+def test_invalid_manual_steps_are_rejected(snapshot: SnapshotAssertion) -> None:
     stepped = HandSteppedCluster("3.9")
     for verb, params, code in (
         ("append", {"broker": 9}, "no_replica"),

@@ -173,7 +173,7 @@ def typed_in_order(line: Line, came: dict[str, tuple[int, str]]) -> tuple[int, s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", QUICK, ids=str)
-def test_commands_end_as_the_page_says(
+def test_readme_commands_exit_as_documented(
     clone: Path, came: dict[str, tuple[int, str]], line: Line, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here(clone, monkeypatch)
@@ -187,7 +187,7 @@ def test_commands_end_as_the_page_says(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("line", [line for line in RUN if is_slow(line)], ids=str)
-def test_reports_end_as_the_page_says(
+def test_readme_reports_end_as_documented(
     clone: Path, came: dict[str, tuple[int, str]], line: Line, spark: "SparkSession", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the Spark of the other tests: that it gets a process of its own is tested with what is installed."""

@@ -134,7 +134,7 @@ def test_a_node_that_waits_for_no_answer_loses_none(snapshot: SnapshotAssertion)
     assert str(caught.value) == snapshot
 
 
-def test_it_is_predicted_who_writes_twice(snapshot: SnapshotAssertion) -> None:
+def test_lost_responses_predict_duplicates(snapshot: SnapshotAssertion) -> None:
     _cluster, board = started(producer={"config": PLAIN})
     assert board.predict_action(Action("inject", "lost_ack", TARGET)).sentence == snapshot
     _cluster, board = started()

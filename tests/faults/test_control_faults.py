@@ -104,7 +104,7 @@ def test_in_kraft_mode_the_next_heartbeat_unfences_it(kafka: str) -> None:
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
-def test_nobody_is_given_up_twice_or_without_anybody_who_could(
+def test_session_expiry_needs_an_unfenced_broker_and_a_controller(
     kafka: str, mode: str, snapshot: SnapshotAssertion
 ) -> None:
     cluster, board = started(kafka, mode)
@@ -214,7 +214,7 @@ def test_without_a_majority_nothing_is_decided_and_records_continue(kafka: str, 
         assert cluster.query.acked_lost() == 0
 
 
-def test_the_seed_draws_who_is_affected_besides_the_leader() -> None:
+def test_the_seed_selects_the_quorum_members_besides_the_leader() -> None:
     struck = set()
     for seed in range(1, 9):
         cluster, board = started("3.9", "kraft", seed)

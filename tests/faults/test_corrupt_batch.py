@@ -434,7 +434,7 @@ def test_a_batch_corrupted_twice_is_one_damage_and_a_wrong_length_stays() -> Non
     assert (second.start <= 10 < second.end, second.kind) == (True, "length")
 
 
-def test_it_predicts_who_would_come_upon_it(snapshot: SnapshotAssertion) -> None:
+def test_corruption_predicts_the_affected_readers(snapshot: SnapshotAssertion) -> None:
     told = reader({})
     start_reader(told)
     told.run(20)

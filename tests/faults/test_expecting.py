@@ -174,7 +174,7 @@ def test_two_brokers_cut_from_the_others_lose_what_they_lead(board: FaultInjecto
     assert told(found) == seen(cluster, before)
 
 
-def test_a_client_cut_from_a_leader_notices_and_nobody_else_does(
+def test_a_client_partitioned_from_a_leader_is_the_only_one_affected(
     board: FaultInjector, snapshot: SnapshotAssertion
 ) -> None:
     found = expected(board, "partition", "client(checkout)", to="broker(2)")
@@ -221,7 +221,7 @@ def test_the_controller_alone_moves_and_a_majority_is_missed(board: FaultInjecto
 
 
 @pytest.mark.slow
-def test_without_a_majority_leaders_are_gone_and_nobody_replaces_them() -> None:
+def test_leaders_lost_without_a_majority_are_not_replaced() -> None:
     spec = replace(spec_with_readers(), combined=(1, 2, 3), topics=(TopicSpec("orders", 2, 3, ((1, 4, 5), (4, 5, 1))),))
     cluster = Cluster.build(spec, 7)
     board = board_of(cluster)
@@ -282,7 +282,7 @@ def test_coordinators_of_groups_and_transactions_are_named() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("unclean", [True, False])
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
-def test_the_last_in_sync_replica_takes_its_partition_with_it_unless_anybody_may_lead(
+def test_losing_the_last_in_sync_replica_makes_the_partition_offline_unless_unclean(
     kafka: str, mode: str, unclean: bool
 ) -> None:
     spec = busy_cluster(kafka=kafka, mode=mode).spec

@@ -97,7 +97,7 @@ def reset(rig: Rig, **params: Value) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("0.11", ""), ("2.1", ""), ("3.9", "zookeeper"), ("3.9", ""), ("4.0", "")])
-def test_every_strategy_commits_what_it_says(kafka: str, mode: str) -> None:
+def test_every_reset_strategy_commits_its_offsets(kafka: str, mode: str) -> None:
     rig = Rig(kafka, mode)
     rig.run(14)
     assert rig.do("delete_records", partition="orders-0", before=20)[0] == ""

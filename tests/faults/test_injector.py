@@ -227,7 +227,7 @@ ALL = (*VOTERS, 1, 2, 3, 4, 5, 2_000, 3_000, 3_001, 4_000)
 @pytest.mark.parametrize(
     ("direction", "out", "into"), [("both", True, True), ("out", True, False), ("in", False, True)]
 )
-def test_a_partition_is_between_its_targets_and_everybody_else(
+def test_a_partition_separates_its_targets_from_all_other_nodes(
     cluster: Cluster, board: FaultInjector, direction: str, out: bool, into: bool
 ) -> None:
     inject(board, "partition", "broker(1) + broker(3)", direction=direction)
@@ -483,7 +483,7 @@ def test_a_pause_ends_with_its_process(cluster: Cluster, board: FaultInjector) -
 # --- what is shown --------------------------------------------------------------------------------------------------
 
 
-def test_active_faults_say_what_they_are(cluster: Cluster, board: FaultInjector) -> None:
+def test_active_faults_describe_themselves(cluster: Cluster, board: FaultInjector) -> None:
     number = inject(board, "lag", "leader(orders-1)", 4 * SECOND, latency=30 * MS)
     (view,) = board.active()
     assert (view.id, view.name, view.target) == (number, "lag", "broker 2")

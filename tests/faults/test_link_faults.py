@@ -348,7 +348,7 @@ def test_a_broker_that_comes_back_is_found_again_by_timeouts_long_before_the_new
 
 
 @pytest.mark.parametrize(("kafka", "mode"), MODES)
-def test_when_nobody_learns_of_a_reset_all_find_out_long_before_the_news(kafka: str, mode: str) -> None:
+def test_without_resets_peers_detect_a_failure_by_timeouts(kafka: str, mode: str) -> None:
     cluster = busy_cluster(kafka=kafka, mode=mode)
     board = board_of(cluster)
     cluster.run(5 * SECOND)
@@ -380,7 +380,7 @@ def test_when_nobody_learns_of_a_reset_all_find_out_long_before_the_news(kafka: 
         ("duplicate_responses", {"percent": 100 * PERCENT}),
     ],
 )
-def test_a_fault_says_what_it_would_do_and_who_would_notice(
+def test_faults_predict_their_impact_and_who_detects_them(
     fault: str, params: dict[str, Any], snapshot: SnapshotAssertion
 ) -> None:
     _cluster, board = begun(9 * SECOND, busy_cluster)

@@ -55,7 +55,7 @@ def test_requests_of_a_connection_are_handled_in_order() -> None:
 
 
 @pytest.mark.parametrize(("threads", "late"), [(1, 301 * MS), (2, 201 * MS), (3, 101 * MS), (4, MS), (8, MS)])
-def test_everybody_waits_when_all_threads_do(threads: int, late: int) -> None:
+def test_all_requests_wait_while_every_io_thread_is_blocked(threads: int, late: int) -> None:
     cluster = quiet({"num.io.threads": threads})
     inject(board_of(cluster), "slow_disk", "broker(1)", throughput=1 << 40, latency=100 * MS)
     for number in range(901, 904):

@@ -227,7 +227,7 @@ def test_nothing_begins_there(snapshot: SnapshotAssertion) -> None:
     assert rig.stable == (6, 7)
 
 
-def test_nobody_leads_the_partition(snapshot: SnapshotAssertion) -> None:
+def test_transaction_operations_on_an_offline_partition_fail(snapshot: SnapshotAssertion) -> None:
     rig = Rig()
     rig.talk.cluster.crash(3)
     rig.run(20)

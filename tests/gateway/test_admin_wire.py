@@ -308,7 +308,7 @@ class TestIncrementalAlterConfigs:
     @pytest.mark.parametrize(("operation", "given", "policy"), [
         (2, "compact", "delete,compact"), (2, "delete", "delete"), (3, "delete", ""), (3, "compact", "delete"),
     ])  # fmt: skip
-    def test_a_list_that_nobody_gave_begins_as_kafkas_default(
+    def test_appending_to_an_unset_list_config_starts_from_the_default(
         self, kafka: str, operation: int, given: str, policy: str
     ) -> None:
         wire = wired(kafka)

@@ -101,7 +101,7 @@ def test_a_group_that_is_not_there_is_dead_and_from_version_6_on_an_error(wire: 
     assert (told.error_code, told.group_state) == (error, "Dead")
 
 
-def test_nobody_coordinates_a_share_group(wire: Wire) -> None:
+def test_share_groups_have_no_coordinator(wire: Wire) -> None:
     answer = wire.ask(1, api.FIND_COORDINATOR, 6, key_type=2, coordinator_keys=("g:id:0",))
     (told,) = answer.coordinators
     assert (told.error_code, told.node_id) == (E.INVALID_REQUEST, -1)

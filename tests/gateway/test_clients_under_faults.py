@@ -89,7 +89,7 @@ def stopped(running: Mapping[str, Running]) -> dict[str, Log]:
     return {library: each.stop() for library, each in running.items()}
 
 
-def test_nobody_loses_what_all_had_acknowledged(tmp_path: Path) -> None:
+def test_clients_lose_no_acknowledged_record(tmp_path: Path) -> None:
     with served(playbook(config=QUICK + ", replica.lag.time.max.ms: 1500"), tmp_path) as host:
         everybody = Everybody(host, "all")
         everybody.go_on()

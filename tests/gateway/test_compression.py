@@ -39,7 +39,7 @@ def test_compression_round_trips(codec: int, body: bytes) -> None:
 
 @pytest.mark.parametrize("codec", CODECS.values())
 @pytest.mark.parametrize("before", [0, 1, 2, 3])
-def test_clients_read_what_is_compressed_anew(before: int, codec: int) -> None:
+def test_recompressed_batches_are_readable_by_clients(before: int, codec: int) -> None:
     data = recompress(built(before), codec)
     head = validate_batch(data)
     assert (head.codec, head.records, head.size) == (codec, 3, len(data))

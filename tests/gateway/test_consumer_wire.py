@@ -176,7 +176,7 @@ def group() -> Group:
     return Group()
 
 
-def test_other_brokers_say_that_they_coordinate_nothing(group: Group) -> None:
+def test_other_brokers_answer_not_coordinator(group: Group) -> None:
     other = group.at % 3 + 1
     said: dict[str, Any] = {
         "group_id": "g",

@@ -71,7 +71,7 @@ def test_before_3_5_it_is_taken_in_and_answered_when_the_broker_can() -> None:
 
 
 @pytest.mark.parametrize("server", [False, True])
-def test_nobody_else_gets_the_port_of_a_broker_that_is_down(server: bool) -> None:
+def test_the_port_of_a_stopped_broker_stays_reserved(server: bool) -> None:
     with crashed("3.9") as host:
         until(lambda: came(host) is None)
         with socket.socket() as other:

@@ -88,7 +88,7 @@ def test_requests_sent_at_once_are_answered_in_order() -> None:
 
 
 @pytest.mark.slow
-def test_a_thousand_who_say_nothing_and_some_who_drip_hold_nobody_up() -> None:
+def test_idle_and_slow_connections_do_not_delay_others() -> None:
     with served() as host:
         idle = [connected(host, 1 + number % 3) for number in range(1_000)]
         slow = idle[:50]
@@ -124,7 +124,7 @@ def test_a_length_alone_takes_no_memory_and_requests_are_not_heaped_up() -> None
             each.close()
 
 
-def test_answers_that_nobody_reads_are_not_heaped_up_and_others_are_served() -> None:
+def test_unread_responses_are_bounded_and_others_are_served() -> None:
     """Ten readers ask for 16 MB each and take nothing of it: there is room for 1 MB and one answer more."""
     most, batch, fetched = 1 << 20, 900_000, 16 << 20
     with served(playbook("3.9", topic=", max.message.bytes: 1000000"), most_unread=most) as host:

@@ -415,7 +415,7 @@ def test_a_brokers_disk_is_reported() -> None:
     assert sum(len(topic.partitions) for topic in everything.results[0].topics) > 3
 
 
-def test_there_are_no_quotas_and_nobody_looks_at_acls() -> None:
+def test_quotas_are_empty_and_acls_disabled() -> None:
     wire = wired("4.1")
     assert wire.ask(1, api.DESCRIBE_CLIENT_QUOTAS, 1, components=(), strict=False).entries == ()
     anything = {"resource_type_filter": 1, "resource_name_filter": None, "pattern_type_filter": 1,

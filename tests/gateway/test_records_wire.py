@@ -74,7 +74,7 @@ def write(wire: Wire, broker: int, topic: str, number: int) -> int:
 
 @pytest.mark.parametrize("ask", [write, fetch, offset, epoch_end, delete])
 class TestWhere:
-    def test_a_broker_without_a_replica_says_that_others_have_it(self, wire: Wire, ask: Any) -> None:
+    def test_a_broker_without_a_replica_answers_not_leader_or_follower(self, wire: Wire, ask: Any) -> None:
         assert ask(wire, 1, ELSEWHERE, 0) == E.NONE
         assert ask(wire, 2, ELSEWHERE, 0) == E.NOT_LEADER_OR_FOLLOWER
 

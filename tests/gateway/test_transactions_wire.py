@@ -258,7 +258,7 @@ def test_a_cluster_without_the_feature_takes_no_write_for_an_announcement() -> N
 # -- topics by their ids -----------------------------------------------------------------------------------------------
 
 
-def test_topics_have_ids_in_produce_and_one_that_nobody_knows_is_refused() -> None:
+def test_produce_uses_topic_ids_and_rejects_unknown_ones() -> None:
     wire = Wire(playbook("4.1"))
     wire.run(2)
     states = wire.context.states(1)

@@ -197,7 +197,9 @@ def test_when_racks_matter() -> None:
 
 @pytest.mark.slow
 @given(different(), clusters())
-def test_every_partition_has_one_owner_who_wants_it(members: list[MemberSubscription], topics: Topics) -> None:
+def test_every_partition_is_assigned_to_one_subscribed_member(
+    members: list[MemberSubscription], topics: Topics
+) -> None:
     for assignor in (*CLIENT_ASSIGNORS.values(), *server_assignors(NEWEST_SERVER_RULES).values()):
         assignment = assignor.assign(members, topics)
         assert is_valid(members, topics, assignment), assignor.name

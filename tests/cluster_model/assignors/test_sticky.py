@@ -274,7 +274,7 @@ def test_a_partition_moves_on_to_let_another_one_move() -> None:
     assert is_even(members, assignment)
 
 
-def test_a_partition_goes_back_to_who_had_it_in_an_older_generation() -> None:
+def test_a_partition_returns_to_its_owner_of_an_older_generation() -> None:
     topics = Topics({"t0": 6, "t1": 1, "t2": 1})
     members = [
         member("a", "t0", "t0-0 t0-1 t0-2 t0-3 t0-4 t0-5", 5),
@@ -388,7 +388,7 @@ def in_racks(third: str, racks: Sequence[str], owned: Sequence[str] = ("", "", "
         (FEW, 3, ("a", "b"), ABC, MIXED, 5),
     ],
 )
-def test_sticky_looks_for_members_near_by(
+def test_sticky_prefers_members_in_the_rack(
     assignor: Assignor, third: str, replicas: int, brokers: tuple[str, ...], racks: tuple[str, ...],
     shares: tuple[str, ...], apart: int,
 ) -> None:  # fmt: skip

@@ -161,7 +161,7 @@ def test_range_on_the_coordinator_is_the_consumers_without_racks() -> None:
     }  # fmt: skip
 
 
-def test_a_group_of_nobody_has_nothing() -> None:
+def test_a_group_without_members_has_no_assignment() -> None:
     assert UNIFORM.assign([], Topics({"t": 3})) == {}
     assert UNIFORM.assign([member("A", "ghost")], Topics({"t": 3})) == {"A": ()}
 

@@ -49,7 +49,7 @@ def test_a_named_leader_of_an_older_epoch_is_not_believed() -> None:
     assert (len(rig.produced(1)), len(rig.produced(3))) == (2, 0)
 
 
-def test_an_older_client_looks_at_metadata_only() -> None:
+def test_an_older_client_ignores_leader_hints() -> None:
     rig = ProducerRig(kafka="3.6")
     rig.make_all()
     refused(rig, 0, (3, 1))

@@ -66,9 +66,7 @@ def test_a_follower_cuts_its_log_where_a_shorter_leader_ends(end: int, leo: int,
 
 
 @pytest.mark.parametrize(("start", "begins", "ends"), [(15, 15, 15), (11, 11, 11), (10, 0, 10), (3, 0, 10)])
-def test_else_it_asks_where_the_leader_begins_and_starts_anew_if_it_is_behind_that(
-    start: int, begins: int, ends: int
-) -> None:
+def test_a_follower_below_the_leaders_log_start_restarts_there(start: int, begins: int, ends: int) -> None:
     rig, following = out_of_range()
     assert following.apply_offset(0, 0, 20) is FetcherAction.CONTINUE
     assert following.seek is not None
@@ -129,7 +127,7 @@ def test_it_does_not_where_it_is_on_or_later(kafka: str, unclean: bool) -> None:
     assert rig.replica.log.leo == 3
 
 
-def test_a_longer_leader_ends_nobody() -> None:
+def test_a_leader_with_a_longer_log_halts_no_follower() -> None:
     _rig, following = out_of_range("0.10.2")
     assert following.apply_offset(0, 0, 11) is FetcherAction.CONTINUE
 

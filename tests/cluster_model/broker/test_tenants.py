@@ -190,7 +190,7 @@ def test_compacted_records_are_not_loaded_by_a_coordinator() -> None:
     assert records[-2:] == [(22, "a=11"), (23, "b11=1")]
 
 
-def test_a_keyframe_holds_who_waits() -> None:
+def test_snapshots_keep_delayed_appends() -> None:
     hosting = CoordinatorCluster()
     hosting.append(7, "a=1")
     keyframe = hosting.cluster.save()

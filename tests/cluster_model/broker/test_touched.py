@@ -79,7 +79,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return counts
 
 
-def test_nobody_is_forgotten(watched: dict[str, int]) -> None:
+def test_every_changed_replica_is_tracked(watched: dict[str, int]) -> None:
     for seed in range(16) if EVENING else SEEDS:
         random = Random(seed)
         spec = drawn_spec(random)

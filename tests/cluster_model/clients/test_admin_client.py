@@ -138,7 +138,7 @@ def controller_is(controller: int) -> Script:
     return script
 
 
-def test_it_asks_a_broker_who_the_controller_is_and_then_the_controller() -> None:
+def test_the_admin_client_looks_up_the_controller_first() -> None:
     rig = Rig(controller_is(3))
     rig.client.ask(7, NEW)
     rig.run(SECOND)

@@ -83,7 +83,7 @@ def test_a_group_request_goes_to_the_coordinator_that_any_broker_names() -> None
 
 
 @pytest.mark.parametrize("error", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE])
-def test_a_client_that_is_not_the_coordinator_has_it_looked_for_anew(error: KafkaError) -> None:
+def test_not_coordinator_makes_the_admin_client_look_it_up_again(error: KafkaError) -> None:
     rig = Rig(coordinated((3, error), (2, E.NONE)))
     rig.client.ask(1, DELETE)
     rig.run(SECOND)
@@ -110,7 +110,7 @@ def test_a_loading_coordinator_gets_the_admin_request_again() -> None:
     assert [broker for broker, name in asked(rig) if name == "DeleteGroupsRequest"] == [3, 3, 3]
 
 
-def test_while_nobody_coordinates_it_asks_until_the_time_is_over() -> None:
+def test_without_a_coordinator_the_lookup_repeats_until_the_timeout() -> None:
     rig = Rig(coordinated((-1, E.NONE)))
     rig.client.ask(1, DELETE)
     rig.run(2 * API_TIMEOUT_US)

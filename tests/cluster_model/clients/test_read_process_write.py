@@ -114,7 +114,7 @@ def test_a_client_that_was_left_behind_is_refused_and_aborts(kafka: str) -> None
 
 
 @pytest.mark.parametrize("kafka", spread_sample(["0.11", "2.4"], 1))
-def test_before_kip_447_nobody_refuses_it_and_records_are_copied_twice(kafka: str) -> None:
+def test_before_kip_447_a_zombie_copies_records_twice(kafka: str) -> None:
     copying = zombie(kafka)
     assert copying.of(TransactionAborted, OUT) == []
     assert copying.copies > copying.source

@@ -170,7 +170,7 @@ def test_a_new_leader_is_connected_to_first_and_the_old_ones_thread_closes_its_c
 
 
 @pytest.mark.parametrize(("kafka", "low_s", "high_s"), [("2.6", 30, 30), ("2.7", 8, 12)])
-def test_an_attempt_that_nobody_answers_is_given_up_and_made_again_after_the_back_off(
+def test_an_unanswered_connection_attempt_is_repeated_after_the_backoff(
     build: Build, kafka: str, low_s: int, high_s: int
 ) -> None:
     """The limit is replica.socket.timeout.ms, and since KIP-601 first socket.connection.setup.timeout.ms."""
@@ -430,7 +430,7 @@ def test_a_request_that_has_waited_for_the_time_of_an_answer_is_not_sent_any_mor
     assert process.requests() == [("new",)]
 
 
-def test_a_paused_process_is_given_up_when_it_does_not_say_its_versions() -> None:
+def test_a_connection_to_a_paused_process_fails_without_api_versions() -> None:
     process = Process()
     process.connections.stopped()
     process.network.pause(2)

@@ -170,7 +170,7 @@ def test_chance_takes_no_time_beyond_its_maximum_since_kip_580(kafka: str, most:
 
 
 @pytest.mark.parametrize(("kafka", "setup_s"), [("2.6", 0), ("2.7", 10), ("3.9", 10)])
-def test_an_attempt_that_nobody_answers_is_given_up_since_kip_601(kafka: str, setup_s: int) -> None:
+def test_unanswered_connection_attempts_time_out_since_kip_601(kafka: str, setup_s: int) -> None:
     rig = waiting(kafka, request_timeout_ms=300_000, **({} if kafka < "2.1" else {"delivery_timeout_ms": 400_000}))
     rig.network.power_off(1)
     rig.run(200 * MS)

@@ -48,7 +48,7 @@ def test_a_leader_reverts_stays_pending_or_asks_again(
 
 
 @pytest.mark.parametrize("error", [KafkaError.NONE, KafkaError.INELIGIBLE_REPLICA])
-def test_an_answer_that_newer_metadata_overtook_says_nothing_of_the_next_proposal(error: KafkaError) -> None:
+def test_a_response_overtaken_by_metadata_does_not_affect_the_next_proposal(error: KafkaError) -> None:
     """The ISR shrinks as proposed, the leader learns it and proposes to grow it, and then the response arrives."""
     stepped = proposing("3.9")
     replica = stepped.cluster.cluster_state.replicas[P][1]

@@ -68,7 +68,7 @@ def test_a_follower_accepts_no_epoch_below_one_that_it_has_accepted() -> None:
     assert node.store.accepted_epoch == 1
 
 
-def test_a_follower_that_misses_a_proposal_begins_anew() -> None:
+def test_a_follower_that_missed_a_proposal_resynchronizes() -> None:
     rig = Rig(operations=START)
     first, leader = rig.servers[0], rig.service.leader()
     node = rig.service.server(first)

@@ -179,7 +179,7 @@ def test_watches_go_off_once_for_a_server_that_waits_for_that() -> None:
     assert watches.save() == ((), ())
 
 
-def test_a_deletion_reports_everybody_who_waits_once() -> None:
+def test_a_deletion_notifies_each_watcher_once() -> None:
     made, watches = tree(), WatchTable()
     for operation in (GetData("/a"), GetChildren("/a")):
         watches.read(5, operation, made.read(operation))

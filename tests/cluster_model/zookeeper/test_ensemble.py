@@ -114,7 +114,7 @@ def test_followers_give_a_silent_leader_up_after_the_sync_limit() -> None:
     assert rig.service.leader() == rig.servers[-2]
 
 
-def test_without_a_majority_everybody_is_dropped_until_it_is_back() -> None:
+def test_without_a_majority_all_zookeeper_clients_are_disconnected() -> None:
     rig = Rig(operations=START)
     rig.run(SECOND)
     for server in rig.servers[1:]:

@@ -101,7 +101,7 @@ def test_a_client_that_comes_back_in_time_keeps_its_session_and_its_node() -> No
     assert gone_at(rig) == []
 
 
-def test_an_expired_client_is_answered_by_session_expired_until_it_begins_anew() -> None:
+def test_an_expired_client_gets_session_expired_until_it_reconnects() -> None:
     rig = Rig(operations=(NODE,))
     assert rig.service.expire_session(1)
     rig.run(5 * SECOND)

@@ -64,7 +64,7 @@ def test_another_one_takes_over() -> None:
     assert resolve("coordinator(billing) + random(1, coordinator(billing))", cluster) == [after]
 
 
-def test_there_is_nobody_while_nobody_leads(snapshot: SnapshotAssertion) -> None:
+def test_the_coordinator_selector_is_empty_without_a_leader(snapshot: SnapshotAssertion) -> None:
     cluster = cluster_of()
     cluster.run(SECOND)
     for broker in cluster.brokers:

@@ -53,7 +53,7 @@ def test_a_majority_is_more_than_half_and_a_minority_less(text: str, count: int,
 
 
 @pytest.mark.slow
-def test_nobody_is_a_minority_of_two(snapshot: SnapshotAssertion) -> None:
+def test_two_nodes_have_no_minority(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(NoTargetError) as caught:
         inject(board_of(busy_cluster()), "gc_pause", "minority(rack(a))")
     assert caught.value.code == "nobody"
@@ -186,7 +186,7 @@ def test_a_fault_without_targets_is_refused_or_skipped(
     ("target", "code"),
     [("broker(9)", "no_broker"), ("leader(orders-7)", "no_partition"), ("broker(1)", "down_already")],
 )
-def test_only_nobody_is_skipped_and_no_mistake(target: str, code: str, snapshot: SnapshotAssertion) -> None:
+def test_only_empty_targets_are_skipped_not_errors(target: str, code: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(FaultError) as caught:
         board_of(leaderless()).inject(Action("inject", "crash", target, if_any=True))
     assert caught.value.code == code

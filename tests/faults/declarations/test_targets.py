@@ -109,7 +109,7 @@ def test_zookeeper_mode_has_a_controller_broker_and_ensemble_nodes(text: str, no
 
 
 @pytest.mark.slow
-def test_the_controller_is_who_it_is_by_now(snapshot: SnapshotAssertion) -> None:
+def test_the_controller_selector_follows_the_active_controller(snapshot: SnapshotAssertion) -> None:
     cluster = busy_cluster()
     cluster.run(SECOND)
     cluster.crash(1_001)
@@ -142,7 +142,7 @@ def test_selectors_see_the_cluster_as_it_is_now() -> None:
     assert resolve("replicas(orders-0)", cluster) == [1, 2, 3]
 
 
-def test_a_partition_without_a_leader_has_nobody_to_affect(snapshot: SnapshotAssertion) -> None:
+def test_the_leader_of_an_offline_partition_matches_no_node(snapshot: SnapshotAssertion) -> None:
     cluster = busy_cluster()
     cluster.run(SECOND)
     for broker in (1, 2, 3):
@@ -327,7 +327,7 @@ def test_random_draws_come_from_a_stream_of_their_own() -> None:
     assert running.digest() == untouched.digest()
 
 
-def test_everybody_is_drawn_sooner_or_later() -> None:
+def test_random_selectors_reach_every_node() -> None:
     cluster = busy_cluster()
     drawn = {resolve("random(all)", cluster)[0] for _draw in range(60)}
     assert drawn == {1, 2, 3, 4, 5}

@@ -79,7 +79,7 @@ def test_unknown_partitions_get_kafkas_error(board: FaultInjector) -> None:
     assert answer(board, "reassign", partition="nowhere-0", brokers=(1,)) == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-def test_a_version_without_an_operation_says_so_at_once() -> None:
+def test_unsupported_operations_end_at_once() -> None:
     cluster = busy_cluster(kafka="0.10.2", mode="zookeeper")
     board = board_of(cluster)
     assert answer(board, "delete_records", partition="orders-0") == "UNSUPPORTED_VERSION"

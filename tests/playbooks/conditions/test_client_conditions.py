@@ -94,7 +94,7 @@ def test_client_statistics_are_available_by_partition() -> None:
     assert refused.value.code == "no_partition"
 
 
-def test_a_cluster_of_which_nobody_keeps_statistics_says_so() -> None:
+def test_client_conditions_without_statistics_are_rejected() -> None:
     cluster = Session.start(loads(SILENT, "silent.yaml")).cluster
     query = cluster.query
     assert query.longest_stall("nobody") == 0

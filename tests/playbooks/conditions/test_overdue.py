@@ -38,7 +38,7 @@ expect:
 """
 
 
-def test_a_sound_run_has_nothing_overdue_and_a_broken_one_says_so(
+def test_overdue_counts_violated_liveness_checks_only(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     sound = Session.start(loads(TEXT, "sound.yaml")).finish()

@@ -106,7 +106,7 @@ def test_one_event_at_a_time_is_one_event_also_where_steps_and_expectations_come
     assert session.steps_taken == 2
 
 
-def test_waiting_longer_than_within_is_inconclusive_and_says_for_what(snapshot: SnapshotAssertion) -> None:
+def test_a_condition_not_met_within_its_time_is_inconclusive_and_named(snapshot: SnapshotAssertion) -> None:
     playbook = timed(
         """
 - at: 1s

@@ -317,7 +317,7 @@ def _guarded() -> str:
     return CLUSTER + "guards: {max_brokers_down: 1}\n"
 
 
-def test_an_expectation_that_did_not_hold_is_kept_and_says_so(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+def test_a_failed_expectation_is_exported_with_a_comment(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     playbook = timed(expect="- acked() == 5   # no\n- violations() == 0", settle="1s")
     result = Session.start(playbook, recorder=Recorder(tmp_path)).finish()
     found = exported(result)

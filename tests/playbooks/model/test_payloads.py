@@ -214,7 +214,7 @@ def test_the_page_lists_every_provider_and_template_as_it_is() -> None:
 
 
 @pytest.mark.slow
-def test_nobody_imports_faker_until_somebody_looks() -> None:
+def test_faker_is_imported_only_when_contents_are_viewed() -> None:
     program = (
         "import sys; from playbooks.parser.loader import load; from playbooks.engine.session import Session\n"
         "from playbooks.library.bundled import path_of; import playbooks.model.record_contents\n"

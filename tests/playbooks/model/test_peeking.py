@@ -54,7 +54,7 @@ def at(session: Session | ManualSession, offset: int, partition: str = P) -> lis
     return list(inspect_record(session.cluster, partition, offset))
 
 
-def test_a_record_is_reported_with_its_contents_and_all_who_hold_it(session: Session) -> None:
+def test_a_record_is_reported_with_its_contents_and_holders(session: Session) -> None:
     (found,) = at(session, 17)
     record = found.record
     assert (record.offset, record.epoch, record.broker, record.client, record.number) == (17, 0, 1, "checkout", 17)
@@ -87,7 +87,7 @@ def test_a_broker_that_is_down_holds_what_is_on_its_disk() -> None:
     assert found.record.holders == (1,)
 
 
-def test_compacted_records_say_so_and_tombstones_have_no_value(session: Session) -> None:
+def test_compacted_records_are_marked_and_tombstones_have_no_value(session: Session) -> None:
     cluster_state = session.cluster.cluster_state
     end = cluster_state.replicas["facts-0"][2].log.leo
     found = [each for offset in range(end) for each in at(session, offset, "facts-0")]
@@ -102,7 +102,7 @@ def test_compacted_records_say_so_and_tombstones_have_no_value(session: Session)
             assert json.loads(each.value or "") == {"k": each.record.key, "n": each.record.number}
 
 
-def test_deleted_records_say_so() -> None:
+def test_deleted_records_are_marked() -> None:
     session = Session.start(loads(LOSS, "loss.yaml"), seed=3)
     session.advance(4 * S)
     session.cluster.delete_records(P, 100)

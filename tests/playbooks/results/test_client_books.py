@@ -84,7 +84,7 @@ def test_outcomes_and_attempts_of_a_producer_are_kept_apart() -> None:
     assert made.errors == {"MESSAGE_TOO_LARGE": 3, "REQUEST_TIMED_OUT": 1}
 
 
-def test_a_record_is_read_again_when_anybody_of_the_group_had_it() -> None:
+def test_a_record_read_before_by_any_member_is_a_redelivery() -> None:
     made = books(read(A, 0, 10), read(A, 10, 5), read(B, 12, 6), read(B, 0, 10, "t-1")).groups["g"]
     assert (made.members["g/0"].reread, made.members["g/1"].reread) == (0, 3)
     assert (made.total("read"), made.total("reread")) == (31, 3)

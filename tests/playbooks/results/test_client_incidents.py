@@ -95,7 +95,7 @@ def test_with_acks_the_same_failure_costs_little_or_nothing(acks: str, lost: int
 
 
 @seeds
-def test_with_acks_1_the_tail_is_lost_in_a_clean_election_and_nobody_has_read_it(seed: int) -> None:
+def test_with_acks_1_a_clean_election_loses_the_unread_tail(seed: int) -> None:
     incident = Heard("acks-1-lost-tail", seed, **AROUND)
     result = incident.finish()
     (elected,) = [event for event in incident.of("leader_elected", partition="orders-0") if event.leader_epoch]

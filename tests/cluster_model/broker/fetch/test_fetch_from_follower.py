@@ -145,13 +145,13 @@ def test_a_follower_serves_up_to_its_own_hw_and_refuses_what_its_log_does_not_re
 
 
 @pytest.mark.parametrize("kafka", ["0.8.2", "1.1", "2.3"])
-def test_before_2_4_a_follower_serves_nobody(kafka: str) -> None:
+def test_before_2_4_a_follower_serves_no_consumer(kafka: str) -> None:
     data = following(kafka).read(2)
     assert data is not None
     assert data.error == E.NOT_LEADER_OR_FOLLOWER
 
 
-def test_a_follower_never_sends_anybody_on() -> None:
+def test_a_follower_names_no_preferred_read_replica() -> None:
     rig = LeaderRig(broker=AWARE)
     rig.append(3)
     rig.replica.apply(PartitionState(P, 2, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
@@ -182,7 +182,7 @@ def test_and_no_longer_when_the_epoch_has_changed() -> None:
     assert data.error == E.FENCED_LEADER_EPOCH
 
 
-def test_a_process_that_has_not_received_its_role_serves_nobody() -> None:
+def test_a_replica_without_a_role_serves_no_fetch() -> None:
     rig = following()
     rig.replica.stopped()
     data = rig.read(2)

@@ -308,7 +308,7 @@ def test_a_follower_fetches_at_most_its_maximum_of_a_partition_at_a_time() -> No
     assert max(sizes) == 5, "replica.fetch.max.bytes are five records"
 
 
-def test_a_follower_that_holds_back_all_its_partitions_looks_again_a_back_off_later() -> None:
+def test_a_fully_throttled_follower_retries_after_the_backoff() -> None:
     config: dict[str, Any] = {
         "follower.replication.throttled.rate": 20_000,
         "replica.fetch.max.bytes": 5_000,

@@ -45,7 +45,7 @@ def test_since_3_3_a_fetch_never_lowers_the_leaders_end_of_the_one_before(versio
 
 
 @pytest.mark.parametrize(("version", "out"), [("2.0", True), ("2.1", False), ("4.1", False)])
-def test_since_2_1_who_has_everything_is_in_sync_however_long_ago_it_fetched(version: str, out: bool) -> None:
+def test_since_2_1_a_caught_up_replica_is_in_sync_whenever_it_last_fetched(version: str, out: bool) -> None:
     assert is_out(version, follower(version, (7, 7, 100)), 7, 101 + LAG) is out
     assert is_out(version, follower(version, (7, 7, 100)), 8, 101 + LAG)
     assert not is_out(version, follower(version, (7, 7, 100)), 8, 100 + LAG)

@@ -128,7 +128,7 @@ def test_which_fetch_session_may_take_the_last_slot(
 
 
 @pytest.mark.parametrize(("idle_us", "gets"), [(EVICTION_US, False), (EVICTION_US + 1, True)])
-def test_a_session_that_nobody_used_for_two_minutes_goes_first(idle_us: int, gets: bool) -> None:
+def test_fetch_sessions_unused_for_two_minutes_are_evicted_first(idle_us: int, gets: bool) -> None:
     cache = SessionCache(2)
     idle = opened(cache, replica=FOLLOWER, size=100)
     busy = opened(cache, SECOND, replica=FOLLOWER, size=1)
@@ -145,7 +145,7 @@ def test_the_smallest_of_the_evictable_goes() -> None:
     assert gone == [False, True, False]
 
 
-def test_without_slots_nobody_has_a_session() -> None:
+def test_a_cache_without_slots_has_no_fetch_sessions() -> None:
     cache = SessionCache(0)
     assert opened(cache, replica=FOLLOWER) == 0
     assert len(cache) == 0
@@ -164,7 +164,7 @@ def test_a_cache_is_restored_as_it_was() -> None:
 # --- the fetching side ------------------------------------------------------------------------------------------------
 
 
-def test_a_handle_counts_on_and_starts_anew_when_it_must() -> None:
+def test_the_session_epoch_increases_and_resets_for_a_full_fetch() -> None:
     handle = FetchSessionHandler(uses_sessions=True)
     assert (handle.id, handle.epoch) == (0, FULL)
     assert handle.on_response(FetchResponse(1, (), 0, 7))

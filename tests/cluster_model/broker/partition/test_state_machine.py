@@ -141,7 +141,7 @@ def test_lossy_walks_break_no_guarantee_that_is_still_given(profile: Profile) ->
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("0.10.2", None), ("2.8", None), ("3.9", "zookeeper"), ("4.1", None)])
-def test_a_decision_of_the_past_changes_nobody(kafka: str, mode: str | None) -> None:
+def test_outdated_metadata_changes_no_replica(kafka: str, mode: str | None) -> None:
     heard = 0
     for number in range(8):
         protocol = walk(Profile.of(kafka, mode), number, 40)
@@ -178,7 +178,7 @@ def test_older_versions_are_found_out(kafka: str, number: int, definition: str) 
 
 
 @pytest.mark.parametrize(("kafka", "found"), [("3.3", promises.COMPLETE), ("3.4", promises.COMPLETE), ("3.5", "")])
-def test_a_lossy_walk_finds_out_who_knows_no_broker_epochs_in_fetches(kafka: str, found: str) -> None:
+def test_a_lossy_walk_detects_fetches_without_broker_epochs(kafka: str, found: str) -> None:
     """Up to 3.4 a fetch of an earlier incarnation could let a broker with lost data into the ISR (KIP-903)."""
     assert broken_by(Profile.of(kafka), 10_426, 150, lossy=True) == found
 

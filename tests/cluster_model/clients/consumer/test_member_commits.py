@@ -80,7 +80,7 @@ def test_before_a_rebalance_it_commits_and_waits_and_hands_out_nothing_meanwhile
     assert len(rig.asked(JoinGroupRequest, COORDINATOR)) == 2
 
 
-def test_the_interval_begins_anew_with_an_assignment() -> None:
+def test_an_assignment_restarts_the_auto_commit_interval() -> None:
     rig = member(config={"auto.commit.interval.ms": 4_000})
     rig.run(3 * SECOND)
     rig.beat(E.REBALANCE_IN_PROGRESS)
@@ -175,7 +175,7 @@ def test_commit_sync_gives_up_when_its_time_is_over() -> None:
 
 
 @pytest.mark.parametrize("error", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE, E.REQUEST_TIMED_OUT])
-def test_a_commit_that_the_coordinator_cannot_make_looks_for_another(error: KafkaError) -> None:
+def test_a_rejected_commit_looks_up_the_coordinator(error: KafkaError) -> None:
     rig = reading("sync")
     rig.run(10 * MS)
     before = sum(len(rig.asked(FindCoordinatorRequest, broker)) for broker in BROKERS)

@@ -96,7 +96,7 @@ def test_a_refused_sync_joins_again(error: KafkaError, again_after: int, member_
 
 
 @pytest.mark.parametrize("error", [E.NOT_COORDINATOR, E.COORDINATOR_NOT_AVAILABLE], ids=lambda error: error.name)
-def test_a_join_at_the_wrong_broker_looks_for_the_right_one_and_keeps_the_member_id(error: KafkaError) -> None:
+def test_a_join_at_the_wrong_broker_looks_up_the_coordinator_and_keeps_the_member_id(error: KafkaError) -> None:
     rig = MemberRig()
     rig.find()
     rig.joined(error=E.MEMBER_ID_REQUIRED, member="x")
@@ -234,7 +234,7 @@ def test_another_coordinator_is_gone_to_without_a_rebalance() -> None:
     assert rig.asked(JoinGroupRequest, 2) == []
 
 
-def test_a_coordinator_that_is_silent_for_a_session_is_looked_for_anew() -> None:
+def test_a_coordinator_silent_for_a_session_timeout_is_looked_up_again() -> None:
     rig = member(config={"session.timeout.ms": 10_000})
     before = sum(len(rig.asked(FindCoordinatorRequest, broker)) for broker in BROKERS)
     rig.run(9 * SECOND)

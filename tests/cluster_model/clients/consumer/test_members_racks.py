@@ -47,7 +47,7 @@ def test_racks_do_not_matter_where_every_rack_has_a_replica() -> None:
     assert shares(found) == BY_NAME
 
 
-def test_a_broker_that_is_down_keeps_its_rack_so_nobody_joins_again() -> None:
+def test_a_stopped_broker_keeps_its_rack_and_causes_no_rejoin() -> None:
     found = cluster("3.9")
     found.run(10 * SECOND)
     found.drain()

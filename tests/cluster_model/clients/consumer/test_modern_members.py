@@ -96,7 +96,7 @@ def test_patterns_are_the_coordinators_since_4_0(
     assert (rig.last.topics, rig.last.pattern) == (None, None)
 
 
-def test_it_takes_up_what_it_gets_and_says_so_at_once() -> None:
+def test_a_member_acknowledges_its_assignment_at_once() -> None:
     rig = Rig()
     rig.find()
     rig.answer_beat(3, ("t-0", "t-1"))
@@ -229,7 +229,7 @@ def test_a_consumer_that_is_fenced_while_it_processes_is_a_zombie_until_its_next
     assert (rig.consumer.assignment, rig.last.member_epoch) == ((), 0)
 
 
-def test_a_consumer_that_is_fenced_while_it_commits_begins_anew_at_once() -> None:
+def test_a_consumer_fenced_during_a_commit_rejoins_at_once() -> None:
     rig = member()
     rig.run(INTERVAL)
     rig.answer_beat(1, ("t-0",))
@@ -425,7 +425,7 @@ def test_automatic_commits_are_made_in_polls_only() -> None:
     assert rig.commits() == [{"t-0": 9, "t-1": 0}]
 
 
-def test_a_new_share_begins_the_interval_of_automatic_commits_anew() -> None:
+def test_a_new_assignment_restarts_the_auto_commit_interval() -> None:
     rig = member()
     rig.run(4 * SECOND)
     rig.coordination.member.target = ("t-0",)
@@ -508,7 +508,7 @@ def test_the_answer_to_what_was_under_way_when_it_left_is_of_no_interest() -> No
     assert rig.consumer.assignment == ("t-0",)
 
 
-def test_a_consumer_that_closes_without_a_coordinator_looks_for_it_and_then_commits_and_leaves() -> None:
+def test_a_closing_consumer_without_a_coordinator_looks_it_up_then_commits_and_leaves() -> None:
     rig = member()
     rig.consumer.close()
     rig.run(2 * LATENCY)

@@ -116,7 +116,7 @@ def test_a_pause_below_the_session_is_not_seen_and_a_longer_one_makes_a_zombie()
     assert owned(cluster) == ALL
 
 
-def test_a_coordinator_that_moves_is_followed_and_nobody_loses_anything() -> None:
+def test_members_follow_a_moved_coordinator_without_loss() -> None:
     cluster = Cluster.build(spec(), 1)
     cluster.run(15 * SECOND)
     coordination = cluster.consumers["g/0"].coordination

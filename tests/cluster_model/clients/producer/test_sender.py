@@ -454,7 +454,7 @@ def test_a_synchronous_sender_with_acks_0_waits_for_nothing() -> None:
     assert rig.books()["acked"] == 8
 
 
-def test_a_producer_that_looks_at_no_outcome_sends_like_who_does() -> None:
+def test_a_producer_that_ignores_outcomes_sends_alike() -> None:
     rigs = [ProducerRig(batches=4, send=send) for send in ("async", "fire_and_forget")]
     for rig in rigs:
         rig.make_all()

@@ -168,7 +168,7 @@ def test_offsets_go_to_the_coordinator_of_transactions_and_then_to_that_of_the_g
     assert talk.ask() == END
 
 
-def test_before_kip_447_nobody_learns_of_the_member() -> None:
+def test_before_kip_447_offset_commits_name_no_member() -> None:
     talk = ready(OLD)
     talk.manager.begin()
     talk.manager.send_offsets(OF_A_MEMBER)
@@ -307,7 +307,7 @@ def test_offsets_of_a_producer_that_is_no_member_cost_the_transaction(error: Kaf
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_abortable_is_what_says_so(kind: str) -> None:
+def test_abortable_errors_of_the_transaction_manager(kind: str) -> None:
     talk = at_work(kind)
     talk.answer(E.TRANSACTION_ABORTABLE)
     assert talk.manager.state is S.ABORTABLE_ERROR
@@ -406,9 +406,7 @@ def test_a_leaders_word_on_the_epoch_was_fatal_before_kip_588(
 @pytest.mark.parametrize(
     ("rules", "state"), [(OLD, S.FATAL_ERROR), (USUAL, S.ABORTABLE_ERROR), (EPOCHS, S.ABORTABLE_ERROR)]
 )
-def test_a_gap_that_nobody_can_close_needs_a_new_epoch(
-    rules: TransactionRules, state: ProducerTransactionState
-) -> None:
+def test_an_unresolved_sequence_needs_a_new_epoch(rules: TransactionRules, state: ProducerTransactionState) -> None:
     talk = writing(rules)
     talk.manager.unresolved()
     assert talk.manager.state is state

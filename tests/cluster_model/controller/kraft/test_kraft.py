@@ -112,7 +112,7 @@ def test_a_broker_that_paused_is_back_with_its_epoch_and_one_that_crashed_with_a
 
 
 @pytest.mark.slow
-def test_without_a_quorum_nobody_is_elected_and_no_isr_changes_while_leaders_serve_on() -> None:
+def test_without_a_quorum_leaders_serve_but_elections_and_isr_changes_stop() -> None:
     cluster = build(replica_lag_time_max_ms=2_000)
     cluster.run(5 * SECOND)
     for voter in QUORUM[:2]:
@@ -176,7 +176,7 @@ def test_a_broker_that_is_the_controller_takes_both_down_with_it() -> None:
 # -- an old controller -------------------------------------------------------------------------------------------------
 
 
-def test_a_controller_that_paused_answers_nobody_and_goes_back_to_what_is_committed() -> None:
+def test_a_resumed_controller_reverts_to_committed_state() -> None:
     watched = Watched()
     watched.run(5)
     watched.cluster.pause(1001)

@@ -177,7 +177,7 @@ def test_brokers_configurations_go_to_all_or_one_and_a_restarted_one_learns_of_t
 
 
 @pytest.mark.parametrize("replicas", [(), (1, 1), (1, 9)])
-def test_replicas_that_nobody_can_be_moved_to(shared: Watched, replicas: tuple[int, ...]) -> None:
+def test_reassignments_to_invalid_replicas_are_rejected(shared: Watched, replicas: tuple[int, ...]) -> None:
     wanted = (
         ReassignablePartition(P, replicas),
         ReassignablePartition("never-0", (1,)),

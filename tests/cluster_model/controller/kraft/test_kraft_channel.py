@@ -132,7 +132,7 @@ def test_a_broken_connection_brings_the_request_to_the_next_one(rig: Rig) -> Non
     assert rig.new.got == [(54 * MS, request)]
 
 
-def test_a_request_that_nobody_answers_is_given_up_after_its_timeout(rig: Rig) -> None:
+def test_an_unanswered_controller_request_times_out(rig: Rig) -> None:
     request = rig.beat(1)
     rig.run(2 * MS)
     rig.log.leader = NEW

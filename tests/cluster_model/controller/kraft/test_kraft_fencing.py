@@ -75,7 +75,7 @@ def changes(cluster: Cluster) -> list[Event]:
     ("kafka", "acks", "follower_dies", "goes_on"),
     covering_cases(["3.3", "3.9", "4.1"], [("1", True, True), ("all", False, True), ("all", True, False)]),
 )
-def test_without_a_quorum_leaders_serve_what_needs_nobody_else(
+def test_without_a_quorum_leaders_serve_what_needs_no_controller(
     kafka: str, acks: str, follower_dies: bool, goes_on: bool
 ) -> None:
     """acks=1 always, acks=all while the current ISR is complete; a dead member cannot be removed from it."""
@@ -96,7 +96,7 @@ def test_without_a_quorum_leaders_serve_what_needs_nobody_else(
 
 
 @pytest.mark.parametrize("kafka", ["3.9", "4.1"])
-def test_without_a_quorum_nobody_takes_over_from_a_dead_leader(kafka: str) -> None:
+def test_without_a_quorum_a_crashed_leader_is_not_replaced(kafka: str) -> None:
     cluster = build(kafka, 6, replica_lag_time_max_ms=2_000)
     cluster.run(5 * SECOND)
     for voter in (1001, 1002):

@@ -53,7 +53,7 @@ def test_a_controller_that_crashes_with_it_leaves_it_to_the_next(kafka: str) -> 
     assert shrinks(watched) == [1]
 
 
-def test_a_controller_that_paused_says_that_it_is_none_any_more() -> None:
+def test_a_resumed_former_controller_answers_not_controller() -> None:
     watched = asked_to_shrink()
     watched.cluster.pause(1001)
     watched.run(8)

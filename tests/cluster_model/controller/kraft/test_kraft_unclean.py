@@ -67,7 +67,7 @@ def test_periodic_unclean_elections_follow_interval_and_topic_config(
     assert elected == snapshot
 
 
-def test_the_timer_elects_nobody_where_the_topic_forbids_it_or_nobody_lives() -> None:
+def test_the_unclean_timer_elects_only_live_replicas_of_topics_that_allow_it() -> None:
     watched = leaderless("3.9", unclean_leader_election_interval_ms=20_000)
     allow_unclean(watched, "topic", "orders", "false")
     allow_unclean(watched, "broker", "")

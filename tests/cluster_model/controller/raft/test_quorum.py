@@ -215,7 +215,7 @@ def test_a_voter_that_was_cut_off_deposes_the_leader_only_without_pre_votes(kafk
 
 
 @pytest.mark.slow
-def test_without_a_majority_nothing_is_committed_and_nobody_elected() -> None:
+def test_without_a_majority_nothing_is_committed_and_no_leader_elected() -> None:
     rig = QuorumRig(3, 2)
     rig.run(5 * SECOND)
     rig.crash(1002)
@@ -256,7 +256,7 @@ def test_an_observer_learns_of_the_last_record_up_to_half_a_second_later(
 
 
 @pytest.mark.parametrize(("kafka", "within"), [("4.0", 500 * MS + 2 * RTT), ("4.1", 2 * LATENCY)])
-def test_everybody_learns_of_a_commit_as_the_leader_does_since_the_hw_is_pushed(kafka: str, within: int) -> None:
+def test_voters_learn_of_a_commit_with_the_leader_since_the_hw_is_pushed(kafka: str, within: int) -> None:
     lags: list[int] = []
     for wait in (0, 61, 122, 244):
         rig = QuorumRig(3, 3, kafka=kafka, jitter=0)
@@ -299,7 +299,7 @@ def test_under_load_an_observer_is_about_a_round_trip_behind() -> None:
     assert max(lags) <= 60 * MS
 
 
-def test_an_observer_that_restarts_gets_everything_anew() -> None:
+def test_a_restarted_observer_fetches_the_whole_log() -> None:
     rig = QuorumRig(3, 1)
     rig.append("x")
     rig.run(2 * SECOND)
@@ -320,7 +320,7 @@ def test_a_new_observer_asks_the_voters_for_the_leader() -> None:
         assert rig.peer(node).node.role is Role.FOLLOWER
 
 
-def test_a_voter_that_was_notified_that_it_leads_may_append_and_nobody_else(snapshot: SnapshotAssertion) -> None:
+def test_only_the_leader_may_append(snapshot: SnapshotAssertion) -> None:
     rig = QuorumRig(3)
     with pytest.raises(ValueError, match="1002") as caught:
         rig.peer(1002).append(("x",))

@@ -151,7 +151,7 @@ def test_a_newer_epoch_ends_every_role_and_its_vote_is_free(role: Role) -> None:
     assert member.leading is None
 
 
-def test_a_refused_candidate_of_a_newer_epoch_does_not_stop_the_clock_of_who_refused_it() -> None:
+def test_a_refused_newer_candidate_does_not_reset_the_voters_timer() -> None:
     member = in_role(Role.FOLLOWER)
     due = member.due_at
     assert not asked(member, B, 6, 3, 1).granted
@@ -170,7 +170,7 @@ def test_an_observer_never_votes() -> None:
         (Role.LEADER, False), (Role.RESIGNED, True),
     ],
 )  # fmt: skip
-def test_a_pre_vote_binds_nobody(role: Role, granted: bool) -> None:
+def test_a_pre_vote_does_not_bind_the_voter(role: Role, granted: bool) -> None:
     member = in_role(role, kafka="4.0" if role is Role.PROSPECTIVE else "3.9")
     member._config = config("4.0")
     before = member.voted
@@ -434,7 +434,7 @@ def test_a_fetch_is_answered_by_records_or_by_where_the_logs_part(
         (Role.CANDIDATE, 4, FENCED),
     ],
 )  # fmt: skip
-def test_a_voter_that_does_not_lead_that_epoch_says_who_does(role: Role, epoch: int, error: KafkaError) -> None:
+def test_a_fetch_at_another_voter_is_answered_with_the_leader(role: Role, epoch: int, error: KafkaError) -> None:
     member = in_role(role)
     response = fetch_response(member, fetch(B, epoch, 0, 0))
     assert (response.error, response.epoch, response.leader, response.extents) == (error, 5, member.leader, ())
@@ -515,7 +515,7 @@ def test_a_quorum_of_one_leads_and_commits_at_once() -> None:
         (5, NO_LEADER, A, Role.FOLLOWER), (5, ME, ME, Role.RESIGNED),
     ],
 )  # fmt: skip
-def test_a_restarted_voter_continues_as_its_disk_says(epoch: int, voted: int, known: int, role: Role) -> None:
+def test_a_restarted_voter_continues_from_its_stored_state(epoch: int, voted: int, known: int, role: Role) -> None:
     member = node()
     member.epoch, member.voted, member.leader = epoch, voted, known
     member.start(0)

@@ -124,7 +124,7 @@ def test_elr_is_empty_while_the_isr_has_its_minimum() -> None:
     assert (whole.elr, whole.last_known, whole.recovering) == ((), NO_LEADER, False)
 
 
-def test_elr_takes_up_who_leaves_an_isr_below_its_minimum() -> None:
+def test_replicas_leaving_an_isr_below_its_minimum_join_the_elr() -> None:
     """The worked trace of KIP-966: three replicas, at least two in sync."""
     two = elr(PLAIN, 1, 2, target_isr=(1, 2))
     one = elr(two, 1, target_isr=(1,))
@@ -151,7 +151,7 @@ def test_a_broker_that_never_was_in_sync_is_not_eligible() -> None:
     assert (lost.leader, lost.isr, lost.elr) == (NO_LEADER, (2,), (1,))
 
 
-def test_nobody_is_elected_from_the_elr_while_somebody_is_in_sync() -> None:
+def test_the_elr_is_not_used_while_a_replica_is_in_sync() -> None:
     assert change(PLAIN._replace(leader=NO_LEADER, isr=(2,), elr=(1,)), 1, 3, profile=NEW) is None
 
 
@@ -182,7 +182,7 @@ def test_a_preferred_election_also_elects_the_last_known_leader() -> None:
     assert (made.state.leader, made.clean) == (2, False)
 
 
-def test_a_preferred_election_without_the_last_known_leader_elects_nobody() -> None:
+def test_a_preferred_election_does_not_elect_the_last_known_leader() -> None:
     asked = elect_requested_kraft(
         LAST, unclean=False, active=(1, 3).__contains__, profile=NEW, topic=topic(NEW), by="administrator"
     )
@@ -266,7 +266,7 @@ def test_a_fenced_broker_leaves_whatever_it_led_and_was_in_sync_for() -> None:
     assert broker_fenced(PLAIN._replace(isr=(1, 2)), 3, **how) is None
 
 
-def test_an_unfenced_broker_is_elected_only_where_nobody_leads() -> None:
+def test_an_unfenced_broker_is_elected_only_for_leaderless_partitions() -> None:
     how: dict[str, Any] = {"active": ().__contains__, "profile": V36, "topic": topic(V36), "by": "unfenced"}
     back = broker_unfenced(PLAIN._replace(leader=NO_LEADER, isr=(2,)), 2, **how)
     assert back is not None

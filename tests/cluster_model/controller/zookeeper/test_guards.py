@@ -16,7 +16,7 @@ from tests.cluster_model.controller.zookeeper.rigs import SECOND, Watched
 
 
 @pytest.mark.parametrize("kafka", ["2.0", "2.8"])
-def test_a_controller_that_becomes_one_again_looks_at_leaderships_once_a_period(kafka: str) -> None:
+def test_a_reelected_zookeeper_controller_checks_imbalance_once_per_period(kafka: str) -> None:
     """The timer of its earlier epoch finds a later one, and ends."""
     rig = Watched.of(kafka, config={"leader.imbalance.check.interval.seconds": 10})
     looked: list[int] = []
@@ -81,7 +81,7 @@ def test_a_broker_is_registered_by_the_node_of_its_own_session_alone(made: bool,
     assert port.timers == ([] if registered else [(5 * SECOND, REGISTER_AGAIN, 77)])
 
 
-def test_a_node_that_went_between_two_looks_is_made_again_later() -> None:
+def test_a_znode_lost_between_create_and_read_is_created_later() -> None:
     """The old session ended between the create and the read: no node exists, and the broker is not registered."""
     epochs: list[int] = []
     tokens: list[Any] = []

@@ -199,7 +199,7 @@ def test_configurations_reach_every_broker_and_outlive_its_process() -> None:
     assert [broker.replicas["orders-0"].min_isr for broker in rig.cluster.brokers.values()] == [1, 1, 1]
 
 
-def test_a_broker_that_is_not_the_controller_says_so() -> None:
+def test_a_broker_that_is_not_the_controller_answers_not_controller() -> None:
     rig = Watched.of("2.8")
     answer = rig.ask(2, CreateTopicsRequest(1, (CreatableTopic("new", 1, 1),)))
     assert answer.topics[0].error == KafkaError.NOT_CONTROLLER

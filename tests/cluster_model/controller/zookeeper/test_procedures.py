@@ -36,7 +36,7 @@ def test_an_idle_cluster_costs_session_pings_and_little_else() -> None:
 
 
 @pytest.mark.parametrize(("kafka", "seen"), [("1.0", False), ("2.1", False), ("2.2", True), ("3.9", True)])
-def test_a_bounce_between_two_looks_is_seen_since_2_2(kafka: str, seen: bool) -> None:
+def test_a_bounce_between_two_reads_is_detected_since_2_2(kafka: str, seen: bool) -> None:
     rig = STORIES["bounce"][0](kafka)
     assert (rig.record("orders-0").leader_epoch == 1) is seen
     assert rig.plane.is_live(3)
@@ -105,7 +105,7 @@ def test_the_last_member_of_an_isr_stays_by_version(kafka: str, kept: tuple[int,
 
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.0", "3.9"])
-def test_without_an_in_sync_replica_nobody_leads_until_one_is_back(kafka: str) -> None:
+def test_without_an_in_sync_replica_the_partition_is_offline(kafka: str) -> None:
     rig = Watched.of(kafka, placement=((2, 3),), topic={"unclean.leader.election.enable": False})
     rig.run(1)
     rig.cluster.shutdown(3)

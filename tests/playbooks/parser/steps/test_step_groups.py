@@ -108,7 +108,7 @@ def test_a_condition_inside_is_waited_for_in_every_round() -> None:
     assert session.steps_taken == 8
 
 
-def test_a_group_that_waits_in_vain_says_which_round_it_was_before(snapshot: SnapshotAssertion) -> None:
+def test_a_failed_wait_names_its_round(snapshot: SnapshotAssertion) -> None:
     steps = "- heal: all\n- {repeat: 2, steps: [{when: offline_partitions() > 9, within: 1s, heal: all}]}"
     result = Session.start(timed(steps)).finish()
     assert result.verdict == "inconclusive"
