@@ -9,6 +9,7 @@ welcome: the welcome page, which does not import the model.
 tour: the guided tour through the bundled playbook ``tour``.
 palette: entries of the command palette.
 imported: the viewer of a session that was imported from the logs of a real cluster.
+web_server: the server of the TUI in a browser (``floodmark web``); its page is ``web.html`` beside it.
 gateway_session: the app over a session with real clients (``floodmark serve --tui``).
 
 The packages, lowest first:
@@ -25,4 +26,5 @@ __all__ = [
     "gateway_session",
     "program",
     "screen_choice",
+    "web_server",
 ]

@@ -4,15 +4,17 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual import events
+from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.geometry import Region
 from textual.screen import Screen
@@ -26,7 +28,7 @@ from tui.keybindings.scopes import keymap_of, remapped
 from tui.screens.base import LiveScreen
 from tui.screens.cluster import MainScreen, WakeMessage
 from tui.session.destination import Destination
-from tui.session.session_controller import SessionController
+from tui.session.session_controller import READ_ONLY, SessionController
 from tui.session.settings_changes import SettingUndo
 from tui.settings.schema import Settings
 from tui.settings.settings_file import ExplainedTerms
@@ -144,6 +146,8 @@ class FloodmarkApp(App[None]):
     COMMAND_PALETTE_BINDING = "ctrl+p"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_later(*each) for each in PROVIDERS}
     BINDINGS: ClassVar[list[BindingType]] = program_bindings()
+    CHANGES: ClassVar[frozenset[str]] = frozenset({"export"})
+    """Actions that a read-only TUI refuses; screens have their own."""
 
     def __init__(
         self,
@@ -216,6 +220,29 @@ class FloodmarkApp(App[None]):
             for grid in screen.query(LineGrid):
                 grid.set_look(appearance)
         self.main.present()
+
+    @property
+    def read_only(self) -> bool:
+        """Whether every change is refused, for an audience."""
+        return self.session_controller.read_only
+
+    @read_only.setter
+    def read_only(self, read_only: bool) -> None:
+        self.session_controller.read_only = read_only
+
+    async def run_action(
+        self,
+        action: "str | ActionParseResult",
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action, unless it changes something and the TUI is read-only, which a short notice says."""
+        if self.read_only:
+            node, name, _parameters = self._parse_action(action, default_namespace or self, namespaces)
+            if name in getattr(node, "CHANGES", ()):
+                self.main.toast(READ_ONLY, "warning")
+                return True
+        return await super().run_action(action, default_namespace, namespaces)
 
     def get_default_screen(self) -> Screen[None]:
         """Return the main screen."""

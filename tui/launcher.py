@@ -61,7 +61,7 @@ def open_recording(request: Destination, options: ProgramOptions, back: Destinat
     beside = Recorder(options.parent, live=True, settings=start.settings, fsync=options.fsync, root=start.session_id)
     branches = Branches(reopened, beside)
     app = recording_app(reopened, chosen, branches)
-    app.previous_destination, app.sessions = back, options.parent
+    app.previous_destination, app.sessions, app.read_only = back, options.parent, options.read_only
     app.run()
     branches.discard()
     if app.failure is not None:
@@ -179,7 +179,7 @@ def open_playbook(request: Destination, options: ProgramOptions, back: Destinati
         return ScreenExit(BAD_INPUT)
     branches = Branches(session)
     app = live_app(session, screen, branches)
-    app.previous_destination, app.sessions = back, options.parent
+    app.previous_destination, app.sessions, app.read_only = back, options.parent, options.read_only
     if session.playbook.name == TOUR:
         app.begin_tour()
     app.run()

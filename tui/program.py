@@ -20,6 +20,8 @@ class ProgramOptions:
     theme: str | None
     speed: float | None
     fsync: Fsync = Fsync.INTERVAL
+    read_only: bool = False
+    """Whether the TUI refuses every change of a session."""
 
     @property
     def parent(self) -> Path:

@@ -1,5 +1,6 @@
 """Theme, glyphs and speed of the TUI from command-line options and settings; does not import the model."""
 
+import os
 import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
@@ -12,6 +13,7 @@ from tui.settings.settings_file import read_settings
 from tui.terminal.frame_clock import SPEEDS
 from tui.terminal.glyphs import GlyphSet
 from tui.terminal.glyphs import choose as choose_glyphs
+from tui.terminal.self_command import BROWSER_DRIVER
 
 if TYPE_CHECKING:
     from tui.terminal.theme import ThemeName
@@ -66,5 +68,5 @@ def check(glyphs: str | None, theme: str | None, speed: float | None) -> ScreenC
 
 
 def has_terminal() -> bool:
-    """Return whether stdin and stderr are terminals: Textual reads stdin and draws on stderr."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    """Return whether there is a terminal: Textual reads stdin and draws on stderr, or serves a browser's terminal."""
+    return os.environ.get("TEXTUAL_DRIVER") == BROWSER_DRIVER or (sys.stdin.isatty() and sys.stderr.isatty())

@@ -26,10 +26,19 @@ from tui.cli.commands.analysis import (
     register_why,
 )
 from tui.cli.commands.cluster import register_cluster
-from tui.cli.commands.options import FsyncOption, JsonOption, SeedOption
+from tui.cli.commands.options import (
+    FsyncOption,
+    GlyphsOption,
+    JsonOption,
+    OutOption,
+    ReadOnlyOption,
+    SeedOption,
+    SpeedOption,
+    ThemeOption,
+)
 from tui.cli.commands.reference import register_reference, register_settings
 from tui.cli.commands.report import register_fleet, register_report, register_spark
-from tui.cli.commands.run import register_live, register_run, register_serve
+from tui.cli.commands.run import register_live, register_run, register_serve, register_web
 from tui.output.console import discard_unwritable, print_error, redirect_to_null
 
 # ``floodmark completion``: shell completion of commands, options and names.
@@ -161,13 +170,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-OutOption = Annotated[
-    Path | None,
-    typer.Option(file_okay=False, help="Parent directory of sessions (FLOODMARK_SESSIONS, else ./sessions)."),
-]
-GlyphsOption = Annotated[str | None, typer.Option(help="Glyphs of the TUI, such as ascii.")]
-ThemeOption = Annotated[str | None, typer.Option(help="Colours of the TUI: dark, light, ansi.")]
-SpeedOption = Annotated[float | None, typer.Option(help="Speed at the start, in virtual seconds per second.")]
 SessionArgument = Annotated[
     str,
     typer.Argument(
@@ -207,6 +209,7 @@ def _screen(
     theme: ThemeOption = None,
     speed: SpeedOption = None,
     fsync: FsyncOption = Fsync.INTERVAL,
+    read_only: ReadOnlyOption = False,
     _show_version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -219,7 +222,7 @@ def _screen(
     request = Destination(PLAYBOOK, playbook or SANDBOX, seed)
     if playbook is None and seed is None:
         request = Destination(WELCOME)
-    _end(lambda: run_destinations(request, ProgramOptions(out, glyphs, theme, speed, fsync)))
+    _end(lambda: run_destinations(request, ProgramOptions(out, glyphs, theme, speed, fsync, read_only)))
 
 
 register_run(app, _end)
@@ -320,6 +323,8 @@ def _open(
     glyphs: GlyphsOption = None,
     theme: ThemeOption = None,
     speed: SpeedOption = None,
+    out: OutOption = None,
+    read_only: ReadOnlyOption = False,
 ) -> None:
     """Open a recorded session in the TUI. The recording never changes: any action starts a recorded branch.
 
@@ -328,7 +333,8 @@ def _open(
     from tui.program import ProgramOptions, run_destinations  # noqa: PLC0415
     from tui.session.destination import SESSION, Destination  # noqa: PLC0415
 
-    _end(lambda: run_destinations(Destination(SESSION, session), ProgramOptions(None, glyphs, theme, speed)))
+    options = ProgramOptions(out, glyphs, theme, speed, read_only=read_only)
+    _end(lambda: run_destinations(Destination(SESSION, session), options))
 
 
 IMPORT_HELP: Final = """\
@@ -453,6 +459,7 @@ def _groups(
 _PARTS = (
     *(register_ask, register_why, register_explore, register_storm, register_shrink, register_upgrade),
     *(register_settings, register_live, register_report, register_fleet, register_spark, register_serve),
+    register_web,
     register_completion,
 )
 for _register in _PARTS:

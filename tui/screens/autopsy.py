@@ -78,6 +78,8 @@ class AutopsyScreen(ModalScreen[AutopsyRequest | None], OverlayPage):
     """Autopsy page of one finding at a time; its result is a navigation request, None if it is just closed."""
 
     SCOPE = "autopsy"
+    CHANGES: ClassVar[frozenset[str]] = frozenset({"what_if", "take"})
+    """Actions that a read-only TUI refuses."""
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("autopsy")
 
     def __init__(

@@ -135,7 +135,7 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         yield Pane(self.lanes, appearance, title="Log", id="lanes-pane")
         yield Pane(self.feed, appearance, title="Events", id="feed-pane")
         yield Pane(self.timeline, appearance, title=f"Timeline {glyphs.NOTHING} {more}: full view", id="timeline-pane")
-        yield KeyBar(appearance, self.keys)
+        yield KeyBar(appearance, self.keys, read_only=self.session_controller.read_only)
         yield self.filter_bar
         yield from self.sheet_panes()
         yield self.toosmall

@@ -1,13 +1,13 @@
 """Sheets of faults and operations at the bottom of a screen; a second letter acts on the selected target."""
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual.screen import Screen
 
 from faults.catalogue import CATALOGUE
 from faults.declarations import OPERATIONS, Action, ExpectedImpact, FaultError, Operation, selector_of
 from playbooks.model import action_text
-from tui.session.session_controller import SessionController
+from tui.session.session_controller import READ_ONLY, SessionController
 from tui.terminal.theme import Appearance
 from tui.viewmodel.fault_sheet import SheetSize
 from tui.widgets.panes import Pane, Status
@@ -34,6 +34,10 @@ class Sheets(Screen[None]):
     """Sheet that is open, or was last."""
     _aim = -1
     """Target node of the open sheet, -1 for the selection of the screen."""
+    CHANGES: ClassVar[frozenset[str]] = frozenset(
+        {"fault", "admin", "control", "heal", "take_over", "undo", "redo", "what_if", "settings"}
+    )
+    """Actions that a read-only TUI refuses."""
 
     def make_sheets(self) -> None:
         """Create both sheets, closed."""
@@ -144,6 +148,9 @@ class Sheets(Screen[None]):
         self._show(sheet)
 
     def _show(self, sheet: WhichKey) -> None:
+        if self.session_controller.read_only:
+            self.main.toast(READ_ONLY, "warning")
+            return
         self.sheet = sheet
         self.add_class("-sheet")
         self._sheet_pane().display = True

@@ -180,6 +180,8 @@ LONGEST_FRAME_S: Final = 0.25
 """Maximum elapsed seconds of a frame, for example after a suspended laptop wakes up."""
 SEEK_LIMIT_US: Final = 120_000_000
 """Virtual time that a search for the next notable event looks ahead."""
+READ_ONLY: Final = "read-only: nothing can be changed here; look around, go back in time, open autopsies"
+"""Response to everything that would change the session, in a read-only TUI."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,8 @@ class SessionController:
         """Whether the time shown is only near the requested one."""
         self.shows_internal = False
         """Whether internal topics are shown among the others."""
+        self.read_only = False
+        """Whether every change of the session is refused, for an audience."""
         self._feed_then = Feed()
         self._rates_then = Rates()
         self.frame_s = frame_s
@@ -276,23 +280,32 @@ class SessionController:
     def _now(self) -> BranchHistory:
         return self._seen[self.branches.current]
 
+    def _check_writable(self) -> None:
+        """Raise :class:`FaultError` in a read-only TUI."""
+        if self.read_only:
+            raise FaultError(READ_ONLY, code="read_only")
+
     def fork(self) -> str:
-        """Start a branch at the current time."""
+        """Start a branch at the current time. Raises :class:`FaultError` in a read-only TUI."""
+        self._check_writable()
         self.branches.fork()
         return self._begun()
 
     def branch_with_settings(self, name: str, settings: Mapping[str, str]) -> str:
         """Start a branch that runs to the current time with changed settings; ``name`` describes them."""
+        self._check_writable()
         self.branches.what_if(name, settings)
         return self._begun()
 
     def undo(self) -> str:
         """Start a branch from right before the operator's last action, without it, and pause."""
+        self._check_writable()
         self.pause(True)
         return self._begun() if self.branches.undo() is not None else self._switched()
 
     def redo(self) -> str:
         """Return to the branch that contains the undone action."""
+        self._check_writable()
         self.branches.redo()
         return self._switched()
 
@@ -542,8 +555,9 @@ class SessionController:
     def act(self, action: Action) -> str:
         """Perform an operator's action now; in the past, and in a recording, it starts a branch, reported as news.
 
-        Raises :class:`FaultError` as the session does.
+        Raises :class:`FaultError` as the session does, and in a read-only TUI.
         """
+        self._check_writable()
         if self.session.read_only:
             self.branches.fork(action)
             return self._begun()
@@ -554,6 +568,7 @@ class SessionController:
 
     def take_over(self) -> str:
         """Skip the remaining steps of the playbook. Raises :class:`FaultError` as the session does."""
+        self._check_writable()
         try:
             return self.session.take_over()
         finally:
@@ -563,8 +578,9 @@ class SessionController:
         """Queue an action until time continues.
 
         Raises:
-            FaultError: the past or a recording is shown.
+            FaultError: the past or a recording is shown, or the TUI is read-only.
         """
+        self._check_writable()
         if self.session.read_only:
             raise FaultError("faults can be queued only at the present of a live session", code="not_the_present")
         self.queued = (*self.queued, action)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple, Protocol, cast
 
-from tui.session.session_controller import SessionController
+from tui.session.session_controller import READ_ONLY, SessionController
 from tui.settings.schema import Settings, Value, written
 from tui.settings.settings_file import SettingsWriteError, read_settings, write
 from tui.terminal.frame_clock import frame_s
@@ -51,6 +51,8 @@ def apply(app: SettingsHolder, wanted: Settings) -> None:
 
 def keep(app: SettingsHolder, name: str, value: Value) -> str:
     """Change a setting and write it to the file; return a message."""
+    if app.session_controller.read_only:
+        return READ_ONLY
     app.undoable_settings.append(SettingUndo(name, in_force(app).value(name)))
     return _set(app, name, value)
 

@@ -10,6 +10,8 @@ from typing import Final
 
 PROGRAM: Final = "tui.cli.main"
 """Module of the command line."""
+BROWSER_DRIVER: Final = "tui.terminal.browser_driver:BrowserDriver"
+"""Value of TEXTUAL_DRIVER in a process whose terminal is in a browser."""
 
 
 def command(module: str = PROGRAM) -> tuple[str, ...]:

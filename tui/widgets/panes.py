@@ -147,6 +147,8 @@ class KeyBarRow:
 
     width: int
     keys: tuple[KeyBinding, ...] = KEYS
+    note: str = ""
+    """Word after the keys."""
 
 
 def bar_places(width: int, keys: Sequence[KeyBinding] = KEYS) -> list[tuple[int, int, KeyBinding]]:
@@ -178,6 +180,8 @@ def key_bar(row: KeyBarRow, width: int, appearance: Appearance) -> Strip:
     spans: list[Span] = [(" ", "bar")]
     for _start, _end, key in bar_places(row.width, row.keys):
         spans += [(bar_keys(key, row.keys), "bar_key"), (f" {key.bar}  ", "bar")]
+    if row.note:
+        spans.append((f" {row.note} ", "pill_paused"))
     return strip(spans, width, appearance, fill="bar")
 
 
@@ -363,13 +367,15 @@ class KeyBar(LineGrid[KeyBarRow]):
             super().__init__()
             self.action = action
 
-    def __init__(self, appearance: Appearance, keys: tuple[KeyBinding, ...] = KEYS) -> None:
+    def __init__(self, appearance: Appearance, keys: tuple[KeyBinding, ...] = KEYS, *, read_only: bool = False) -> None:
+        """``read_only``: without the keys that act."""
         super().__init__(key_bar, appearance, id="keybar")
-        self._keys = keys
+        self._keys = tuple(each for each in keys if each.group != "act") if read_only else keys
+        self._note = "read-only" if read_only else ""
 
     def on_resize(self, event: events.Resize) -> None:
         """Show the keys that fit the new width."""
-        self.show((KeyBarRow(event.size.width, self._keys),))
+        self.show((KeyBarRow(event.size.width, self._keys, self._note),))
 
     def on_click(self, event: events.Click) -> None:
         """Press the key under the pointer."""

@@ -1,6 +1,7 @@
 """Shared command-line options, and functions for shell completion."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,6 +30,17 @@ MemoryOption = Annotated[
     typer.Option(
         "--memory", metavar="SIZE", help="Heap of the Spark driver, such as 4g; a quarter of the memory by default."
     ),
+]
+
+OutOption = Annotated[
+    Path | None,
+    typer.Option(file_okay=False, help="Parent directory of sessions (FLOODMARK_SESSIONS, else ./sessions)."),
+]
+GlyphsOption = Annotated[str | None, typer.Option(help="Glyphs of the TUI, such as ascii.")]
+ThemeOption = Annotated[str | None, typer.Option(help="Colours of the TUI: dark, light, ansi.")]
+SpeedOption = Annotated[float | None, typer.Option(help="Speed at the start, in virtual seconds per second.")]
+ReadOnlyOption = Annotated[
+    bool, typer.Option("--read-only", help="Refuse everything that changes the session, for an audience.")
 ]
 
 

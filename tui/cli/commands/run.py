@@ -1,4 +1,4 @@
-"""Command-line options of ``floodmark run``, ``live`` and ``serve``."""
+"""Command-line options of ``floodmark run``, ``live``, ``serve`` and ``web``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,18 @@ import typer
 
 from playbooks.session_format.filesystem import Fsync
 from tui.cli.commands import options as known
-from tui.cli.commands.options import FsyncOption, JsonOption, MasterOption, MemoryOption, SeedOption
+from tui.cli.commands.options import (
+    FsyncOption,
+    GlyphsOption,
+    JsonOption,
+    MasterOption,
+    MemoryOption,
+    OutOption,
+    ReadOnlyOption,
+    SeedOption,
+    SpeedOption,
+    ThemeOption,
+)
 
 RUN_HELP = """Run playbooks headless and check their expectations.
 
@@ -212,3 +223,63 @@ def register_serve(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         from tui.cli.sessions.serve import serve  # noqa: PLC0415
 
         end(lambda: serve(playbook, port=port, host=host, kafka=kafka, seed=seed, out=out, tui=tui, fsync=fsync))
+
+
+# ``floodmark web``.
+
+
+def register_web(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+    """Add the command; ``end`` does what a command does and leaves with its exit code."""
+
+    @app.command("web")
+    def _web(
+        host: Annotated[
+            str, typer.Option(metavar="ADDRESS", help="Address to listen on; other than loopback it needs a token.")
+        ] = "127.0.0.1",
+        port: Annotated[int, typer.Option(metavar="N", min=0, max=65_535, help="Port; 0 picks a free one.")] = 8000,
+        token: Annotated[
+            str | None,
+            typer.Option(
+                envvar="FLOODMARK_WEB_TOKEN",
+                help="Token that visitors need; elsewhere than on loopback a new one by default.",
+            ),
+        ] = None,
+        read_only: ReadOnlyOption = False,
+        visitors: Annotated[
+            int, typer.Option(metavar="N", min=1, max=200, help="Maximum number of visitors at a time.")
+        ] = 8,
+        session: Annotated[
+            str | None,
+            typer.Option(help="Recorded session to open instead of a playbook.", autocompletion=known.sessions),
+        ] = None,
+        playbook: Annotated[
+            str | None,
+            typer.Option(help="Playbook to open: a file or a bundled name.", autocompletion=known.playbooks),
+        ] = None,
+        seed: SeedOption = None,
+        out: OutOption = None,
+        glyphs: GlyphsOption = None,
+        theme: ThemeOption = None,
+        speed: SpeedOption = None,
+    ) -> None:
+        """Serve the TUI to web browsers, on this machine by default.
+
+        Each visitor gets a process and a session of their own: two visitors do not see each other. The session is
+        recorded, and sealed when the page is closed. With --read-only visitors can look around, go back in time and
+        open autopsies, but change nothing. Elsewhere than on loopback every visitor needs the token, which is printed.
+        Needs the package textual-serve: pip install 'floodmark[web]'.
+
+        For example:
+
+          floodmark web --playbook zombie-leader
+
+          floodmark web --host 0.0.0.0 --read-only --playbook zone-loss
+
+        Exit code 0: stopped by SIGTERM. 2: bad input. 130: stopped by ctrl+c.
+        """
+        from tui.cli.sessions.web import WebRequest, web  # noqa: PLC0415
+
+        request = WebRequest(
+            *(host, port, token, read_only, visitors, session, playbook, seed, out, glyphs, theme, speed)
+        )
+        end(lambda: web(request))

@@ -38,6 +38,7 @@ class PlaybooksScreen(ModeScreen):
 
     MODE = "playbooks"
     SCOPE = "playbooks"
+    CHANGES = ModeScreen.CHANGES | {"open"}
     HINTS = (
         "{playbooks_start} start",
         "{playbooks_filter} filter",

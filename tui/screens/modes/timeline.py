@@ -71,6 +71,7 @@ class TimelineScreen(ModeScreen):
 
     MODE = "timeline"
     SCOPE = "timeline"
+    CHANGES = ModeScreen.CHANGES | {"export_span"}
     HINTS = (
         "{fault} fault there", "{timeline_span} span", "{undo} undo", "{what_if} what if", "{help} help",
         "{timeline_export} export", LANE_WORDS, "{bookmark} bookmark",
