@@ -402,7 +402,7 @@ class FloodmarkApp(App[None]):
         self.exit(return_code=0)
 
     def action_hint(self) -> None:
-        """Show the key that quits: ctrl+c copies in many terminals, and q is easily pressed by mistake."""
+        """Show the key that quits: ctrl+c copies in many terminals."""
         self.main.toast(f"{key_word('quit', self.main.keys)} quits and saves the session")
 
     async def _drive(self) -> None:

@@ -315,7 +315,7 @@ async def test_the_palette_offers_every_fault_on_every_broker():
 @pytest.mark.parametrize("group", GROUPS)
 async def test_every_key_can_be_pressed_at_any_time(group):
     async with driving((80, 24), session=session(orders=2, payments=1, calm=True)) as driver:
-        for key in (key for key in KEYS if key.group == group and key.id != "quit"):
+        for key in (key for key in KEYS if key.group == group and key.id not in ("quit", "close")):
             for name in key.keys.split(","):
                 await driver.press(name, "escape", name, "escape")
             await driver.press("f", *key.keys.split(","), "escape", "escape")
@@ -467,12 +467,42 @@ async def test_a_key_shows_warnings_only_then_alarms_only_then_all_events():
         assert seen["alarms"] == [ALARMS.nothing]
 
 
-async def test_q_answers_as_ctrl_c_does():
+async def test_events_are_searched_by_their_key_or_in_their_pane_beside_the_filter_of_partitions():
     async with driving() as driver:
+        await driver.press("f", "g")
+        await driver.seconds(1)
+        everything = driver.shown("#feed")
+        await driver.press("slash", *"orders-1", "enter", "ctrl+f", *"paused", "enter")
+        assert (driver.main.matrix.words, driver.main.searched) == ("orders-1", "paused")
+        found = driver.shown("#feed")
+        assert 0 < len(found) < len(everything)
+        assert all("paused" in line for line in found)
+        await driver.press("slash", *"x", "enter")
+        assert (driver.main.searched, driver.main.matrix.words) == ("pausedx", "orders-1")
+        assert len(driver.shown("#feed")) == 1
+        await driver.press("escape")
+        assert (driver.main.searched, driver.main.matrix.words) == ("", "orders-1")
+        assert driver.shown("#feed") == everything
+        await driver.press("escape")
+        assert driver.main.matrix.words == ""
+
+
+async def test_q_goes_one_step_back_and_quits_only_at_the_second_press_on_the_main_screen():
+    async with driving() as driver:
+        driver.main.filter_by("orders")
+        await driver.press("c", "q")
+        assert driver.app.screen is driver.main
+        await driver.press("q")
+        assert (driver.main.filter_words, driver.toasts()) == ("", [])
         await driver.press("ctrl+c", "q")
-        hint, same = driver.toasts()[-2:]
-        assert hint == same
+        told, again = driver.toasts()
+        assert told != again
+        await driver.frames(60)
+        await driver.press("q")
         assert driver.app.is_running
+        await driver.press("q")
+        assert not driver.app.is_running
+        assert driver.app.return_code == 0
 
 
 async def test_the_operations_sheet_names_every_operation_and_what_it_would_do(snapshot):

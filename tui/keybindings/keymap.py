@@ -179,6 +179,9 @@ KEYS: Final = (
     KeyBinding(
         "filter", "slash", "/", "filter", "filter by words (! before a word excludes); esc shows all again", "look"
     ),
+    KeyBinding(
+        "search", "ctrl+f", "^f", "search", "search the events by words, as / does in the chosen pane of events", "look"
+    ),
     KeyBinding("heat", "z", "z", "heat", "heat map of the lag; again: overview, one cell per partition", "look"),
     KeyBinding("next_pane", "tab", "tab", "pane(1)", "choose the next pane", "look"),
     KeyBinding("pane_before", "shift+tab", "shift+tab", "pane(-1)", "choose the previous pane", "look"),
@@ -218,7 +221,12 @@ KEYS: Final = (
         "quit", "ctrl+q", "^q", "app.leave", "quit, save the session, and print its report command", "program", "quit"
     ),
     KeyBinding(
-        "how_to_quit", "q", "q", "app.hint", "show how to quit; q itself does not, to prevent accidents", "program"
+        "close",
+        "q",
+        "q",
+        "close",
+        "one step back, as esc; on the main screen q twice quits and saves the session",
+        "program",
     ),
     KeyBinding("copy_hint", "ctrl+c", "^c", "app.hint", "show how to quit; ctrl+c copies in many terminals", "program"),
 )

@@ -44,7 +44,7 @@ LOG: Final = (
     PageKey("internal", "i", "internal", "show or hide internal topics"),
 )
 CLIENTS: Final = (
-    PageKey("close", "c,q", "main(\"mode('cluster')\")", "back to the cluster"),
+    PageKey("close", "c", "main(\"mode('cluster')\")", "back to the cluster"),
     PageKey("up", "up,k", "move(-1)", "client above; a group means all its members"),
     PageKey("down", "down,j", "move(1)", "client below"),
     PageKey("page_up", "pageup", "move(-10)", "ten clients up"),
@@ -92,7 +92,6 @@ REPORT: Final = (
     PageKey("export", "e", "app.export", "export the session so far as a playbook"),
 )
 COMPARE: Final = (
-    PageKey("close", "q", "main(\"mode('cluster')\")", "back to the cluster"),
     PageKey("up", "up,k", "partition(-1)", "partition above"),
     PageKey("down", "down,j", "partition(1)", "partition below"),
 )
@@ -108,7 +107,7 @@ _LIST_OF_PAGE: Final = (
 )
 
 AUTOPSY: Final = (
-    PageKey("out", "escape", "leave", "close"),
+    PageKey("out", "escape,q", "leave", "close"),
     PageKey("left", "left,h", "frame(-1)", "previous frame"),
     PageKey("right", "right,l", "frame(1)", "next frame"),
     *(
@@ -181,7 +180,7 @@ PAGES: Final = (
             PageKey("glossary", "g", "glossary", "glossary"),
         ),
     ),
-    KeyPage("growing", "While a branch is created", (PageKey("out", "escape", "give_up", "cancel"),)),
+    KeyPage("growing", "While a branch is created", (PageKey("out", "escape,q", "give_up", "cancel"),)),
     KeyPage("label", "While jump labels are shown", (PageKey("out", "escape", _CLOSE, "cancel"),)),
     KeyPage(
         "word", "In the glossary",
@@ -251,7 +250,7 @@ SHARED_GROUPS: Final = ("time", "mode")
 """Groups of keys that act on the main screen in every mode."""
 SHARED_KEYS: Final = ("finding", "finding_before", "command", "settings", "help")
 """Ids of further keys that do."""
-OWN: Final = ("maximise", "jump", "yank", "out")
+OWN: Final = ("maximise", "jump", "yank", "out", "close")
 """Ids of keys that a mode handles itself, as the main screen does."""
 ACTS: Final = tuple(each.id for each in KEYS if each.group == "act" or each.id in ("bookmark", "playbooks"))
 """Ids of keys that act on the selection of a mode."""

@@ -380,6 +380,10 @@ class ModeScreen(LiveScreen, PanedScreen, Sheets):
         if not self.minimised():
             await self.leave()
 
+    async def action_close(self) -> None:
+        """Go one step back."""
+        await self.action_out()
+
     async def leave(self) -> None:
         """Return to the cluster."""
         await self.action_main("mode('cluster')")

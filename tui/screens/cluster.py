@@ -26,7 +26,7 @@ from tui.viewmodel.animation import Animation
 from tui.viewmodel.help import ScreenHelp
 from tui.viewmodel.row import LabelPosition, Row
 from tui.viewmodel.timeline.branches import Bookmark, letter_of
-from tui.viewmodel.timeline.event_feed import ALL, level_after, level_title
+from tui.viewmodel.timeline.event_feed import ALL, SEARCH, level_after, level_title, search_text
 from tui.viewmodel.timeline.timeline_rows import TimelineView
 from tui.widgets import tooltips
 from tui.widgets.line_widget import LineGrid, row
@@ -42,12 +42,15 @@ if TYPE_CHECKING:
 SHEETS: Final = ("whichkey-pane", "operations-pane")
 """Panes that are over the others while open."""
 MATRIX: Final = "matrix-pane"
+FEED: Final = "feed-pane"
 SHEET_HELP: Final = {"whichkey": help_text.SHEET, "operations": help_text.OPERATIONS}
 """Id of a sheet → its help."""
 SECOND_US: Final = 1_000_000
 PAST: Final = "showing the past: an action starts a branch; {pause} plays from here, {present} returns to the present"
 BEGINNING: Final = "already at the beginning of the session"
 PRESENT: Final = "already at the present"
+QUIT_S: Final = 3.0
+"""Seconds within which the second press of the key that goes back quits."""
 LANES_LEGEND: Final = (
     f"digit: epoch {glyphs.NOTHING} solid below its HW {glyphs.NOTHING} {glyphs.ABOVE_HW} above"
     f" {glyphs.NOTHING} {glyphs.DIVERGED} differs {glyphs.NOTHING} {glyphs.LOST} acked, missing"
@@ -104,6 +107,10 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         self.feed = FeedPane(appearance)
         self.level = ALL
         """Level of the events in the feed."""
+        self.searched = ""
+        """Words of the search of events."""
+        self._searches = False
+        """Whether the filter line is that of the events."""
         self.clients = SidePane(appearance, "clients")
         self.faults = SidePane(appearance, "faults")
         self.replica = SidePane(appearance, "replica")
@@ -120,6 +127,8 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         )
         self.status = Status(appearance)
         self.filter_bar = FilterBar(partition_matrix.FILTER)
+        self._quit_asked_s = float("-inf")
+        """Time of the last press of the key that goes back, with nothing to go back from."""
         self.make_sheets()
         self.toosmall: LineGrid[Row] = LineGrid(row, appearance, id="toosmall")
 
@@ -232,8 +241,7 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         scrolled = f"from {self.lanes.start} {glyphs.NOTHING} {key_of('log_tail', self.keys)}: follow the tail"
         legend = LANES_LEGEND if self.lanes.start is None else scrolled
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
-        self.feed.show(session_controller.feed.lines(self.feed.size.height, self.feed.size.width, self.level))
-        self.query_one("#feed-pane", Pane).caption(level_title(self.level, key_of("events", self.keys)))
+        self._present_feed()
         if self.clients.size.width:
             self.clients.show(
                 side_panes.clients(view, session_controller.rates, session_controller.session.client_stats)
@@ -249,6 +257,12 @@ class MainScreen(PanedScreen, Filtering, Sheets):
             self.timeline.present(session_controller.tape, view.now_us, session_controller.session.present_us, forks)
         if self.sheet.has_focus:
             self.show_sheet()
+
+    def _present_feed(self) -> None:
+        feed, words = self.session_controller.feed, self.searched.strip()
+        self.feed.show(feed.lines(self.feed.size.height, self.feed.size.width, self.level, words))
+        found = search_text(words, feed.found(words, self.level) if words else 0)
+        self.query_one("#feed-pane", Pane).caption(level_title(self.level, key_of("events", self.keys)), found)
 
     def status_rows(self, width: int) -> tuple[status_bar.StatusBar | status_bar.ControlBar, ...]:
         """Return the lines of the status bar, the same in every mode."""
@@ -369,18 +383,35 @@ class MainScreen(PanedScreen, Filtering, Sheets):
 
     @property
     def filter_words(self) -> str:
-        """Words of the filter of the matrix."""
-        return self.matrix.words
+        """Words of the filter that the line is for: of the matrix, or of the events."""
+        return self.searched if self._searches else self.matrix.words
 
     def filter_by(self, words: str) -> None:
-        """Show only the partitions that match."""
-        self.matrix.words = words
+        """Show only the partitions that match, or the events."""
+        if self._searches:
+            self.searched = words
+        else:
+            self.matrix.words = words
         self.present()
 
+    def show_topic(self, name: str) -> None:
+        """Show only the partitions of a topic."""
+        self._searches = False
+        self.filter_by(name)
+
     def action_filter(self) -> None:
-        """Open the filter line."""
+        """Open the filter line, of the events if their pane is chosen."""
+        self._open_filter(events=self.chosen_pane == FEED)
+
+    def action_search(self) -> None:
+        """Open the filter line of the events."""
+        self.choose_pane(FEED)
+        self._open_filter(events=self.query_one(f"#{FEED}", Pane).display)
+
+    def _open_filter(self, *, events: bool) -> None:
         if not self.toosmall.display:
-            super().action_filter()
+            self._searches = events
+            self.filter_bar.open(self.filter_words, SEARCH if events else partition_matrix.FILTER)
 
     def on_filter_bar_filter_closed(self, message: FilterBar.FilterClosed) -> None:
         """Return the focus to the matrix."""
@@ -392,9 +423,25 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         self.matrix.move(message.lines, 0)
 
     def action_out(self) -> None:
-        """Go one step back: close the filter line, restore a maximised pane, or drop the filter."""
-        if self.filter_bar.display or not self.minimised():
-            self.unfiltered()
+        """Go one step back: close the filter line, restore a maximised pane, or drop a filter."""
+        if not self.filter_bar.display:
+            if self.minimised():
+                return
+            self._searches = bool(self.searched) and (self.chosen_pane == FEED or not self.matrix.words)
+        self.unfiltered()
+
+    def action_close(self) -> None:
+        """Go one step back, or quit if pressed twice with nothing to go back from."""
+        if self.filter_bar.display or self.maximised or self.matrix.words or self.searched:
+            self.action_out()
+            return
+        now, asked = self.session_controller.clock.now(), self._quit_asked_s
+        self._quit_asked_s = now
+        if now - asked <= QUIT_S:
+            self.app.exit(return_code=0)
+        else:
+            keys = f"{word_of('close', self.keys)} again, or {word_of('quit', self.keys)},"
+            self.toast(f"{keys} quits and saves the session", seconds=QUIT_S)
 
     # -- jumping and copying ------------------------------------------------------------------------------------------
 

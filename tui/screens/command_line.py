@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import OverlayPage
-from tui.session.typed_commands import KeyCommand, TypedError, completed, hints, read_line
+from tui.session.typed_commands import KeyCommand, ShowCommand, TypedError, completed, hints, read_line
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 from tui.terminal.theme import Appearance
@@ -83,7 +83,7 @@ class CommandScreen(ModalScreen[None], OverlayPage):
         except TypedError as error:
             self._refuse(str(error))
             return
-        if isinstance(typed, KeyCommand):  # the key may open a page, which has to be over the main screen
+        if isinstance(typed, KeyCommand | ShowCommand):  # it may open a page, which has to be over the main screen
             self.dismiss()
             self._main.call_later(self._main.commands.run, typed)
             return

@@ -102,6 +102,18 @@ class TargetNavigator:
         self._screen = screen
         self._session_controller = screen.session_controller
 
+    def show(self, kind: str, name: str) -> None:
+        """Show what a typed command names: a topic, as a filter; a partition, a broker or a client."""
+        if kind == "topic":
+            self._screen.action_mode("cluster")
+            self._screen.show_topic(name)
+        elif kind == "partition":
+            self.show_partition(name)
+        elif kind == "broker":
+            self.show_broker(int(name))
+        else:
+            self.show_client(name)
+
     def show_partition(self, name: str) -> None:
         """Show a partition on the main screen, with the cursor on its leader."""
         self._screen.action_mode("cluster")
@@ -167,7 +179,14 @@ class CommandRunner:
 
     async def run(self, typed: "Typed") -> str:
         """Run a typed command; return the error, empty for none."""
-        from tui.session.typed_commands import ActionCommand, JumpCommand, KeyCommand, PlayCommand, Speed  # noqa: PLC0415 - first paint does without it
+        from tui.session.typed_commands import (  # noqa: PLC0415 - first paint does without it
+            ActionCommand,
+            JumpCommand,
+            KeyCommand,
+            PlayCommand,
+            ShowCommand,
+            Speed,
+        )
 
         if isinstance(typed, ActionCommand):
             self._screen.top_selection().go_to_selected_time()
@@ -177,6 +196,8 @@ class CommandRunner:
             return refused
         if isinstance(typed, KeyCommand):
             await self._screen.press(typed.id)
+        elif isinstance(typed, ShowCommand):
+            self._screen.navigator.show(typed.kind, typed.name)
         elif isinstance(typed, JumpCommand):
             self._screen.go_to(typed.at_us)
         elif isinstance(typed, PlayCommand):

@@ -8,7 +8,7 @@ a client's name for the client, a duration at the end, and no target for the one
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
 from cluster_model.observation import ClusterView
 from cluster_model.protocol.releases import RELEASE_LINES
@@ -21,7 +21,7 @@ from playbooks.parser.steps import facts_in
 from playbooks.safety_check import ASSIGNED, FAULTS, VERBS, pieces, read_question, words
 from playbooks.timetravel.history_view import HistoryView
 from playbooks.units import DURATION_PATTERN
-from tui.keybindings.keymap import KEYS
+from tui.keybindings.keymap import KEYS, MODES
 from tui.terminal.format import InstantError, instant_us
 from tui.terminal.frame_clock import SPEEDS
 
@@ -48,7 +48,15 @@ COMMANDS: Final = (
     Command("speed", "X", "set the speed in virtual seconds per second"),
     Command("play", "", "let time continue"),
 )
-NAMES: Final = tuple(dict.fromkeys((*(each.name for each in COMMANDS), *VERBS, *(key.id for key in KEYS))))
+VIEWS: Final = {
+    **{mode.name: f"mode_{mode.name}" for mode in MODES if mode.name not in [key.id for key in KEYS]},
+    **dict.fromkeys(("brokers", "partitions", "topics"), "mode_cluster"),
+    **dict.fromkeys(("consumers", "groups", "members", "producers"), "mode_clients"),
+    "sessions": "mode_playbooks",
+    **dict.fromkeys(("q", "q!", "exit"), "quit"),
+}
+"""Name of a view, or a word of k9s and vi → id of the key that it presses."""
+NAMES: Final = tuple(dict.fromkeys((*(each.name for each in COMMANDS), *VERBS, *(key.id for key in KEYS), *VIEWS)))
 """Everything that a command line can begin with."""
 
 
@@ -98,7 +106,15 @@ class KeyCommand:
     id: str
 
 
-Typed = ActionCommand | JumpCommand | Speed | PlayCommand | KeyCommand
+@dataclass(frozen=True, slots=True)
+class ShowCommand:
+    """Show something by its name."""
+
+    kind: Literal["topic", "partition", "broker", "client"]
+    name: str
+
+
+Typed = ActionCommand | JumpCommand | Speed | PlayCommand | KeyCommand | ShowCommand
 
 
 def read_line(text: str, context: CommandContext) -> Typed:
@@ -112,8 +128,12 @@ def read_line(text: str, context: CommandContext) -> Typed:
     argument = argument.strip()
     if not name:
         raise TypedError("found nothing, expected a fault, an operation, heal, go, speed, play or the id of a key")
+    if name in VIEWS:
+        return _alone(name, argument, KeyCommand(VIEWS[name]))
     if not argument and name in _PRESSED:
         return KeyCommand(name)
+    if not argument and (found := _named(name, context)) is not None:
+        return found
     if name == "play":
         return _alone(name, argument, PlayCommand())
     if name == "go":
@@ -126,11 +146,26 @@ def read_line(text: str, context: CommandContext) -> Typed:
     if true_verb(name) not in VERBS:
         if name in _PRESSED:
             return _alone(name, argument, KeyCommand(name))
-        raise TypedError(f"found {shown(name)}, which is no command{nearest(name, NAMES)}; see: floodmark faults")
+        known = (*NAMES, *(context.facts.topics or ()), *(context.facts.groups or ()))
+        raise TypedError(f"found {shown(name)}, which is no command{nearest(name, known)}; see: floodmark faults")
     return ActionCommand(_actions(line, context))
 
 
 _PRESSED: Final = tuple(key.id for key in KEYS)
+
+
+def _named(word: str, context: CommandContext) -> ShowCommand | None:
+    """Return the command that shows a topic, partition, broker, group or client with that name, None for others."""
+    facts = context.facts
+    topic, _hyphen, number = word.rpartition("-")
+    short = _NODE.fullmatch(word)
+    if word in (facts.topics or ()):
+        return ShowCommand("topic", word)
+    if number.isdecimal() and int(number) < ((facts.topics or {}).get(topic) or 0):
+        return ShowCommand("partition", word)
+    if short is not None and short[1] == "b" and int(short[2]) in (facts.brokers or ()):
+        return ShowCommand("broker", short[2])
+    return ShowCommand("client", word) if word in (*context.clients, *(facts.groups or ())) else None
 
 
 def true_verb(word: str) -> str:
@@ -273,6 +308,7 @@ def _about(name: str) -> str:
         return OPERATIONS[name].summary
     about = {each.name: f"{each.takes} {each.words}".strip() for each in COMMANDS}
     about |= {key.id: key.description for key in KEYS}
+    about |= {name: about[key] for name, key in VIEWS.items()}
     return "heal a fault by its number or name, or all" if name == "heal" else about.get(name, "")
 
 

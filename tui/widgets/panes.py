@@ -61,8 +61,9 @@ class FilterBar(Horizontal):
         yield Static(" /")
         yield self._prompt
 
-    def open(self, words: str) -> None:
-        """Open the line with the current filter."""
+    def open(self, words: str, hint: str = "") -> None:
+        """Open the line with the current filter; ``hint`` replaces the hint in the empty line."""
+        self._prompt.placeholder = hint or self._prompt.placeholder
         self._prompt.value = words
         self._prompt.cursor_position = len(words)
         self.display = True

@@ -99,7 +99,7 @@ def test_conflicts_are_those_of_one_scope():
 
 def test_one_key_declared_twice_is_named_with_both_of_its_actions():
     twice = [replace(each, keys="q") if each.id == "pause" else each for each in all_keys()]
-    with pytest.raises(ValueError, match=r"'q' .*(pause.*quit|quit.*pause)"):
+    with pytest.raises(ValueError, match=r"'q' .*(pause.*close|close.*pause)"):
         without_conflicts({"timeline_span": ("p",)}, twice)
 
 

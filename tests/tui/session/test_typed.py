@@ -17,6 +17,7 @@ from tui.session.typed_commands import (
     JumpCommand,
     KeyCommand,
     PlayCommand,
+    ShowCommand,
     Speed,
     TypedError,
     completed,
@@ -81,6 +82,13 @@ def test_semicolons_separate_commands():
         ("quit", KeyCommand("quit")),
         ("heal", KeyCommand("heal")),
         (":mode_clients", KeyCommand("mode_clients")),
+        (":timeline", KeyCommand("mode_timeline")),
+        (":groups", KeyCommand("mode_clients")),
+        (":q!", KeyCommand("quit")),
+        (":orders", ShowCommand("topic", "orders")),
+        (":orders-0", ShowCommand("partition", "orders-0")),
+        (":b2", ShowCommand("broker", "2")),
+        (":billing", ShowCommand("client", "billing")),
     ],
 )
 def test_other_commands(text, found):
@@ -232,3 +240,19 @@ async def test_a_line_is_done_a_wrong_one_is_kept_and_earlier_ones_come_back(sna
         assert driver.session_controller.session.cluster.now_us == 0
         await driver.press("colon", "escape", "colon", *"quit", "enter")
     assert driver.app.return_code == 0
+
+
+async def test_a_name_shows_what_it_names():
+    async with driving() as driver:
+        await driver.seconds(1)
+        for name in ("orders-1", "b2"):
+            await driver.press("colon", *name, "enter")
+        assert driver.main.partition.name == "orders-1"
+        assert driver.main.broker_under_cursor == 2
+        await driver.press("colon", *"payments", "enter")
+        assert driver.main.filter_words == "payments"
+        await driver.press("colon", *"billing", "enter")
+        assert driver.app.screen.MODE == "clients"
+        assert driver.app.screen.place.name == "billing"
+        await driver.press("colon", *"orders-99", "enter")
+        assert isinstance(driver.app.screen, CommandScreen)

@@ -375,8 +375,8 @@ class LiveSession:
             self._pause(paused=False)
         elif isinstance(typed, JumpCommand):
             self._go(typed.at_us)
-        elif isinstance(typed, KeyCommand):
-            self._press(typed.id, line)
+        else:
+            self._press(typed.id if isinstance(typed, KeyCommand) else "", line)
 
     def _act(self, action: Action) -> None:
         self._say(self.travel.act(action))

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.observation import ClusterView
 from cluster_model.protocol.events import DATA_KINDS, Event
 from cluster_model.util.quantities import clock
+from playbooks.text import fits
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 from tui.viewmodel.timeline.event_text import (
@@ -30,8 +31,10 @@ from tui.viewmodel.timeline.event_text import (
 # A crash moves every partition that its broker led: twelve elections at one time are one line with the partitions.
 
 
-KEEP: Final = 500
-"""Entries kept; the recording on disk has all of them."""
+KEEP: Final = 5_000
+"""Entries kept, which a search finds; the recording on disk has all of them."""
+SHOWN: Final = 500
+"""Latest entries that are looked at without a search."""
 MERGE_US: Final = 1_000_000
 """Equal events within this much virtual time become one line, if that line ..."""
 MERGE_BACK: Final = 8
@@ -41,7 +44,7 @@ FOLD_US: Final = 30_000_000
 """A line repeated within this much virtual time is shown once, as the newest line with the number of repeats."""
 
 REBUILT: Final = 2_000
-"""Number of rare events that the feed of a past time is built from: more lines than any terminal has."""
+"""Number of rare events that the feed of a past time is built from, and found in: more lines than a terminal has."""
 INDENT: Final = 15
 """Cells that time and glyph take before the text."""
 
@@ -82,6 +85,15 @@ def level_title(level: Level, key: str) -> str:
     return f"{shown} {glyphs.NOTHING} {key}: show {level_after(level).name}{' only' if level != ALARMS else ''}"
 
 
+def search_text(words: str, found: int) -> str:
+    """Return the words of a search for the border of the pane, and the number of lines found; empty without words."""
+    return f"/{words} {glyphs.NOTHING} {found} found {glyphs.NOTHING} esc: show all" if words else ""
+
+
+SEARCH: Final = "words of events, such as b2 elected or orders-0; ! before a word excludes"
+"""Hint for the line of the search."""
+
+
 QUIET_KINDS: Final = frozenset({"became_follower", "became_leader"})
 """Rare events that repeat, for each broker, what another line already shows."""
 
@@ -112,6 +124,8 @@ class Feed:
     def __init__(self) -> None:
         self._entries: deque[FeedEntry] = deque(maxlen=KEEP)
         self._notable = 0
+        self._found: tuple[int, str, list[FeedEntry]] = (-1, "", [])
+        """Version at which entries were searched, the words, and the entries found."""
         self.version = 0
         """Increases with every change of a line."""
 
@@ -129,16 +143,33 @@ class Feed:
             self.version += 1
             self._add(event)
 
-    def lines(self, limit: int, width: int = 1000, level: Level = ALL) -> tuple[FeedLine, ...]:
-        """Return the latest lines of a level, oldest first; text longer than ``width`` cells wraps.
+    def found(self, words: str, level: Level = ALL) -> int:
+        """Return the number of entries of a level that match the words of a search."""
+        return len(self._matching(words, level))
+
+    def _matching(self, words: str, level: Level) -> list[FeedEntry]:
+        """Return the entries of a level that match the words; without either only the latest ones."""
+        if not words and not level.least:
+            return list(self._entries)[-SHOWN:]
+        version, before, matching = self._found
+        if (version, before) != (self.version, words):
+            matching = [each for each in self._entries if not words or fits(words, each.searched())]
+            self._found = (self.version, words, matching)
+        return [each for each in matching if _weight(each.role) >= level.least]
+
+    def lines(self, limit: int, width: int = 1000, level: Level = ALL, words: str = "") -> tuple[FeedLine, ...]:
+        """Return the latest lines of a level that match the words of a search, oldest first.
+
+        Text longer than ``width`` cells wraps.
 
         Alarms that newer lines would push out stay at the top, in up to a third of the lines.
         """
         if limit <= 0:
             return ()
-        entries = [each for each in self._entries if _weight(each.role) >= level.least]
+        entries = self._matching(words, level)
         if not entries:
-            return (FeedLine("", "", "quiet", level.nothing),)
+            nothing = f"no event matches {words}" if words else level.nothing
+            return (FeedLine("", "", "quiet", nothing),)
         newest = _placed([*enumerate(entries)][-limit:], width)
         room = limit // 3
         before = _latest(newest, limit - room)[0][0]

@@ -174,11 +174,20 @@ class FeedEntry:
     """How often an identical event happened."""
     repeat_key: tuple[object, ...] = ()
     """Key that is equal in its repeats."""
+    _searched: tuple[tuple[int, ...], str] = ((), "")
+    """State of the entry, and its text at that state."""
 
     @property
     def last_us(self) -> int:
         """Virtual time of the latest event."""
         return int(self.event.at_us)
+
+    def searched(self) -> str:
+        """Return the text in which a search looks for words: that of the line, and all partitions."""
+        state = (self.repeats, self.records, len(self.partitions), self.last_us)
+        if self._searched[0] != state:
+            self._searched = (state, " ".join((self.text_of(self), *self.partitions)))
+        return self._searched[1]
 
     def partition_names(self) -> str:
         """Return the names of its partitions, shortened when there are many."""

@@ -5,7 +5,7 @@ from cluster_model.protocol import events
 from cluster_model.protocol.events import DATA_KINDS, KINDS, CommitFailed
 from playbooks.parser.sections.cluster import GROUP
 from tui.terminal import glyphs
-from tui.viewmodel.timeline.event_feed import FOLD_US, INDENT, KEEP, LEVELS, QUIET_KINDS, Feed
+from tui.viewmodel.timeline.event_feed import ALARMS, ALL, FOLD_US, INDENT, KEEP, LEVELS, QUIET_KINDS, SHOWN, Feed
 from tui.viewmodel.timeline.event_text import EVENT_NOUNS
 
 SAMPLES = {
@@ -100,8 +100,25 @@ def test_long_words_continue_below_and_the_newest_win():
 def test_old_lines_are_let_go():
     feed = Feed()
     feed.take([elected("orders-0", at_us=each * 2_000_000, leader=each) for each in range(KEEP + 50)])
-    assert len(feed.lines(10_000)) == KEEP
+    assert len(feed.lines(10_000)) == SHOWN
+    assert feed.found("elected") == KEEP
     assert feed.notable == KEEP + 50
+
+
+def test_a_search_finds_all_words_of_a_line_also_partitions_that_it_leaves_out_and_follows_changes():
+    feed = Feed()
+    feed.take([elected(f"orders-{number}") for number in range(12)])
+    feed.take([elected("payments-0", leader=3, at_us=40_000_000)])
+    (merged, other) = texts(feed)
+    assert "orders-11" not in merged
+    for words, found in {
+        "ORDERS-11": [merged], "elected b3": [other], "elected !b3": [merged], "elected": [merged, other], "lost": [],
+    }.items():  # fmt: skip
+        assert [line.text for line in feed.lines(20, 1000, ALL, words) if line.at] == found, words
+        assert feed.found(words) == len(found)
+    assert feed.found("elected", ALARMS) == 0
+    feed.take([elected("payments-1", leader=3, at_us=40_000_000)])
+    assert feed.found("payments-1") == 1
 
 
 def test_steps_of_the_playbook_are_reported_and_what_the_operator_did_is_not_told_twice(snapshot):
