@@ -388,6 +388,18 @@ async def clients(stage: ScreenshotHarness) -> None:
     stage.app.main.action_mode("clients")
 
 
+async def search(stage: ScreenshotHarness) -> None:
+    """Show the partitions sorted by their high watermarks, and the events that a search finds."""
+    await lost(stage)
+    main = stage.app.main
+    for _ in range(3):
+        main.action_sort()
+    main.action_tail()
+    main.action_search()
+    main.filter_by("b2 elected")
+    main.filter_bar.action_leave(True)
+
+
 async def playbooks(stage: ScreenshotHarness) -> None:
     """Show a playbook in the middle of its steps."""
     await stage.seconds(9.75)
@@ -422,7 +434,9 @@ SHOTS: Final = (
     Shot("faults", (120, 40), sheet),
     Shot("log", (120, 40), log),
     Shot("timeline", (120, 40), timeline),
-    Shot("clients", (120, 30), clients),
+    Shot("clients", (120, 40), clients),
+    Shot("search", (120, 40), search),
+    Shot("web-phone", (88, 62), lost),
     Shot("playbooks", (120, 40), playbooks, "acks-1-lost-tail"),
     Shot("report", (120, 40), report),
     Shot("compare", (120, 34), compare),

@@ -121,6 +121,13 @@ class Driver:
         lines = [line[region.x : region.right].strip() for line in self.text().split("\n")[region.y : region.bottom]]
         return [line for line in lines if line]
 
+    async def click_heading(self, selector, word):
+        """Click a word in the first line of a widget."""
+        region = self.app.screen.query_one(selector).region
+        x = self.text().split("\n")[region.y].index(word) - region.x
+        await self.pilot.click(selector, offset=(x, 0))
+        await self.settle()
+
     def happened(self, kind):
         """The events of a kind so far, of those that have a line in the feed."""
         found = self.session_controller.notable_events(0, self.session_controller.view.now_us, 10_000)

@@ -13,6 +13,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.layout import SMALLEST
 from tui.terminal import glyphs
 from tui.terminal.theme import Appearance
+from tui.viewmodel.partition_matrix import ORDERS
 from tui.viewmodel.timeline.event_feed import ALARMS, ALL, LEVELS, level_title
 from tui.widgets.matrix import lead
 
@@ -485,6 +486,33 @@ async def test_events_are_searched_by_their_key_or_in_their_pane_beside_the_filt
         assert driver.shown("#feed") == everything
         await driver.press("escape")
         assert driver.main.matrix.words == ""
+
+
+async def test_partitions_are_sorted_by_keys_and_headings_with_the_cursor_on_its_own():
+    async with driving((200, 60)) as driver:
+        await driver.seconds(3)
+        await driver.press("down", "down", "f", "c")
+        await driver.seconds(8)
+        name, usual = driver.main.partition.name, [each.name for each in driver.session_controller.view.partitions]
+        seen = []
+        for column in (*ORDERS[1:], ""):
+            await driver.press("o")
+            seen.append(driver.session_controller.order.column)
+            assert seen[-1] == column
+            await driver.frames(3)
+            assert driver.main.partition.name == name
+            assert f"▌ {name} " in driver.text()
+            assert (f"{column}▾" in driver.shown("#matrix")[0]) == (column in ("epoch", "HW", "lag"))
+        assert [each.name for each in driver.session_controller.view.partitions] == usual
+        await driver.press("O")
+        assert [each.name for each in driver.session_controller.view.partitions] == usual[::-1]
+        await driver.click_heading("#matrix", "HW")
+        marks = [each.hw for each in driver.session_controller.view.partitions]
+        assert marks == sorted(marks, reverse=True)
+        await driver.click_heading("#matrix", "HW")
+        assert [each.hw for each in driver.session_controller.view.partitions] == marks[::-1]
+        await driver.press("down")
+        assert driver.main.partition.name != name
 
 
 async def test_q_goes_one_step_back_and_quits_only_at_the_second_press_on_the_main_screen():

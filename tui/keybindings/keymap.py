@@ -182,6 +182,8 @@ KEYS: Final = (
     KeyBinding(
         "search", "ctrl+f", "^f", "search", "search the events by words, as / does in the chosen pane of events", "look"
     ),
+    KeyBinding("sort", "o", "o", "sort", "sort by the next column: epoch, ISR, HW, lag, lost; then by name", "look"),
+    KeyBinding("sort_reverse", "O", "O", "sort_reverse", "sort in the reverse order", "look"),
     KeyBinding("heat", "z", "z", "heat", "heat map of the lag; again: overview, one cell per partition", "look"),
     KeyBinding("next_pane", "tab", "tab", "pane(1)", "choose the next pane", "look"),
     KeyBinding("pane_before", "shift+tab", "shift+tab", "pane(-1)", "choose the previous pane", "look"),

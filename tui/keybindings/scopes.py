@@ -49,6 +49,8 @@ CLIENTS: Final = (
     PageKey("down", "down,j", "move(1)", "client below"),
     PageKey("page_up", "pageup", "move(-10)", "ten clients up"),
     PageKey("page_down", "pagedown", "move(10)", "ten clients down"),
+    PageKey("sort", "o", "sort", "sort by the next column; after the last one as in the playbook"),
+    PageKey("sort_reverse", "O", "sort_reverse", "sort in the reverse order"),
 )
 LANES: Final = {"faults": "t", "cluster": "c", "clients": "i", "safety": "x", "load": "o"}
 """Lane of the timeline → the key that shows or hides it, distinct from keys that act."""

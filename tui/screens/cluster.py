@@ -232,7 +232,7 @@ class MainScreen(PanedScreen, Filtering, Sheets):
             return
         width = self.size.width
         self.status.show(self.status_rows(width))
-        self.matrix.present(view)
+        self.matrix.present(view, session_controller.activity)
         self.query_one("#matrix-pane", Pane).caption(f"Partitions {glyphs.TIMES} brokers", self.matrix.position)
         partition, broker = self.matrix.cursor
         if view.partitions and view.brokers:
@@ -243,13 +243,17 @@ class MainScreen(PanedScreen, Filtering, Sheets):
         self.query_one("#lanes-pane", Pane).caption(self.lanes.title or "Log", legend)
         self._present_feed()
         if self.clients.size.width:
+            activity = session_controller.activity
             self.clients.show(
-                side_panes.clients(view, session_controller.rates, session_controller.session.client_stats)
-            )
+                side_panes.clients(
+                    view, session_controller.rates, session_controller.session.client_stats, activity,
+                    self.clients.size.width,
+                )
+            )  # fmt: skip
             self.faults.show(
                 side_panes.faults(view, self.faults.size.height, session_controller.queued, key_of("fault", self.keys))
             )
-            self.replica.show(side_panes.replica(view, partition, broker))
+            self.replica.show(side_panes.replica(view, partition, broker, activity, self.replica.size.width))
         if self.control.size.width:
             self.control.show(status_bar.rows(view))
         if self.query_one("#timeline-pane", Pane).display:
@@ -338,6 +342,26 @@ class MainScreen(PanedScreen, Filtering, Sheets):
     def action_events(self) -> None:
         """Cycle the level of the event feed: all, warnings and alarms, alarms."""
         self.level = level_after(self.level)
+        self.present()
+
+    def action_sort(self) -> None:
+        """Sort the partitions by the next column."""
+        self._sort(partition_matrix.order_after(self.session_controller.order))
+
+    def action_sort_reverse(self) -> None:
+        """Reverse the order of the partitions."""
+        order = self.session_controller.order
+        self._sort(partition_matrix.order_by(order, order.column))
+
+    def on_matrix_heading_clicked(self, message: Matrix.HeadingClicked) -> None:
+        """Sort the partitions by the clicked column; again: reverse the order."""
+        self._sort(partition_matrix.order_by(self.session_controller.order, message.column))
+
+    def _sort(self, order: partition_matrix.PartitionOrder) -> None:
+        self.matrix.follow()
+        self.session_controller.order = self.matrix.order = order
+        self.motion.forget()
+        self.session_controller.refresh_view()
         self.present()
 
     def action_heat(self) -> None:

@@ -21,7 +21,9 @@ from playbooks.model import action_text
 from playbooks.timetravel.branches import Branch, Branches, GrowingBranch, WhatIfBranch
 from playbooks.timetravel.history_view import HistoryView, ReopenedSession
 from tui.terminal.frame_clock import BATCH, FRAME_S, SLICE_S, SPEEDS, FrameClock, faster, slower
+from tui.viewmodel.activity import ActivityHistory
 from tui.viewmodel.partition_history import LogHistory, PartitionHistory
+from tui.viewmodel.partition_matrix import IN_ORDER, ordered
 from tui.viewmodel.timeline import branches
 from tui.viewmodel.timeline.branches import BranchLine
 from tui.viewmodel.timeline.event_feed import Feed, NotableEvents, Rates, TimelineMarks
@@ -158,6 +160,7 @@ class BranchHistory:
         self.log_book = LogHistory()
         self.tape = TimelineMarks()
         self.rates = Rates()
+        self.activity = ActivityHistory()
         self.ended = False
         """Whether the branch has ended."""
 
@@ -168,6 +171,7 @@ class BranchHistory:
         self.chronicle.take(fresh)
         self.log_book.take(fresh)
         self.tape.take(fresh)
+        self.activity.take(fresh)
 
 
 BEHIND_PAINT_S: Final = 0.1
@@ -234,6 +238,8 @@ class SessionController:
         """Whether the time shown is only near the requested one."""
         self.shows_internal = False
         """Whether internal topics are shown among the others."""
+        self.order = IN_ORDER
+        """Order of the partitions."""
         self.read_only = False
         """Whether every change of the session is refused, for an audience."""
         self._feed_then = Feed()
@@ -265,6 +271,11 @@ class SessionController:
     def log_history(self) -> LogHistory:
         """Times of acknowledgements and truncations of the whole branch, also while the past is shown."""
         return self._now.log_book
+
+    @property
+    def activity(self) -> ActivityHistory:
+        """Throughput and latency over time of the whole branch."""
+        return self._now.activity
 
     @property
     def tape(self) -> TimelineMarks:
@@ -427,6 +438,7 @@ class SessionController:
         controllers = tuple(replace(each, faults=board.on_node(each.node)) for each in view.controllers)
         internal = () if self.shows_internal else tuple(each for each in view.partitions if each.internal)
         own = tuple(each for each in view.partitions if not each.internal) if internal else view.partitions
+        own = ordered(own, view.groups, self.order)
         self.view = replace(
             view, partitions=own, internal=internal, brokers=brokers, controllers=controllers, faults=board.active(),
             operations=board.operations(),

@@ -2,13 +2,14 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from cluster_model.observation import BrokerView, ClusterView, GroupView, PartitionView, ReplicaView
-from cluster_model.util.quantities import compact_count
+from cluster_model.util.quantities import compact_count, compact_duration
 from playbooks.text import fits
 from tui.terminal import glyphs
+from tui.viewmodel.activity import ActivityHistory, latency_line, latency_role, rate_line
 
 # Stale metadata of brokers: marks after a broker's name, and the content of its metadata.
 
@@ -83,6 +84,58 @@ def filter_text_of(partition: PartitionView) -> str:
     if partition.split:
         words.append("split")
     return " ".join(words)
+
+
+# The order of the partitions: by name and number, or by a column.
+
+
+class PartitionOrder(NamedTuple):
+    """Order of the partitions: a column, and whether it is the reverse of the column's usual direction."""
+
+    column: str = ""
+    """One of :data:`ORDERS`."""
+    reverse: bool = False
+
+    @property
+    def descending(self) -> bool:
+        """Whether the largest value comes first: numbers usually do, except for the size of the ISR."""
+        return (self.column in LARGEST_FIRST) != self.reverse
+
+
+ORDERS: Final = ("", "epoch", "ISR", "HW", "lag", "lost")
+"""Columns that the key cycles through, by their headings; the first one is the usual order of the cluster."""
+LARGEST_FIRST: Final = ("epoch", "HW", "lag", "lost")
+IN_ORDER: Final = PartitionOrder()
+"""Usual order."""
+
+
+def order_after(order: PartitionOrder) -> PartitionOrder:
+    """Return the order that the key selects next."""
+    return PartitionOrder(ORDERS[(ORDERS.index(order.column) + 1) % len(ORDERS)])
+
+
+def order_by(order: PartitionOrder, column: str) -> PartitionOrder:
+    """Return the order after a click on a heading: that column, or its reverse if it is already sorted by it."""
+    return order._replace(reverse=not order.reverse) if column == order.column else PartitionOrder(column)
+
+
+def ordered(
+    partitions: tuple[PartitionView, ...], groups: Sequence[GroupView], order: PartitionOrder
+) -> tuple[PartitionView, ...]:
+    """Return the partitions in an order; those with equal values in the usual order."""
+    if order == IN_ORDER:
+        return partitions
+    if not order.column:
+        return partitions[::-1]
+    lags = lags_of(partitions, groups) if order.column == "lag" else {}
+    value: dict[str, Callable[[PartitionView], int]] = {
+        "epoch": lambda each: each.leader_epoch,
+        "ISR": lambda each: len(each.isr),
+        "HW": lambda each: each.hw,
+        "lag": lambda each: lags.get(each.name, -1),
+        "lost": lambda each: each.missing,
+    }
+    return tuple(sorted(partitions, key=value[order.column], reverse=order.descending))
 
 
 def fitting(partitions: Sequence[PartitionView], words: str) -> list[int]:
@@ -184,6 +237,8 @@ class MatrixColumns:
     total: int
     isr: int
     """Width of the ISR column, 0 without room for it."""
+    trend: int = 0
+    """Bins of each sparkline at the right, 0 without room for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +258,8 @@ class MatrixHeading:
     columns: MatrixColumns
     brokers: tuple[MatrixCell, ...]
     cursor: int
+    order: PartitionOrder = IN_ORDER
+    """Order of the partitions, shown by an arrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +281,8 @@ class MatrixRow:
     """Index of the cell under the cursor among those shown, -1 on other rows."""
     fresh: tuple[str, ...] = ()
     """Names of the fields that have just changed, besides the cells."""
+    trend: tuple[tuple[str, str], ...] = ()
+    """Throughput and latency as (text, role) pieces, with their sparklines."""
     sweep: int = -1
     """Index of the piece that the sweep of a new leader is at, -1: none."""
 
@@ -260,8 +319,11 @@ class MatrixView:
         )
 
 
-def columns(view: ClusterView, width: int, cursor: int, before: int = 0) -> MatrixColumns:
-    """Return the column widths for ``width`` cells; if not all brokers fit, that of the cursor stays visible."""
+def columns(view: ClusterView, width: int, cursor: int, before: int = 0, *, trends: bool = False) -> MatrixColumns:
+    """Return the column widths for ``width`` cells; if not all brokers fit, that of the cursor stays visible.
+
+    ``trends``: with sparklines, if all brokers leave room for them.
+    """
     name = min(max((len(each.name) for each in view.partitions), default=8), 24)
     room = max(width - (2 + name + 1 + 5) - _RIGHT, _NARROWEST)
     total = len(view.brokers)
@@ -273,7 +335,31 @@ def columns(view: ClusterView, width: int, cursor: int, before: int = 0) -> Matr
     shown = max(1, min(total, room // _NARROWEST))
     broker = max(_NARROWEST, min(_WIDEST, room // shown))
     first = window(before, shown, total, cursor)
-    return MatrixColumns(name, broker, first, shown, total, isr)
+    rest = (room - broker * shown - 1 - 2 * TREND_WORDS) // 2
+    trend = min(rest, LONGEST_TREND) if trends and shown == total and isr and rest >= SHORTEST_TREND else 0
+    return MatrixColumns(name, broker, first, shown, total, isr, trend)
+
+
+TREND_WORDS: Final = 8
+"""Cells of the number before a sparkline, and of the blank before it."""
+SHORTEST_TREND: Final = 8
+LONGEST_TREND: Final = 30
+"""Least and most bins of a sparkline of a partition."""
+
+
+def trend_of(
+    partition: PartitionView, activity: ActivityHistory, now_us: int, bins: int
+) -> tuple[tuple[str, str], ...]:
+    """Return throughput and latency of a partition with their sparklines, as (text, role) pieces."""
+    shown = activity.partition(partition.name, now_us, bins)
+    rate, last = shown.rates[-1] if shown.rates else 0.0, shown.last_us
+    latency = compact_duration(last) if last >= 0 else "–"
+    return (
+        (f"{compact_count(round(rate))}/s".rjust(TREND_WORDS - 1), "text" if rate else "quiet"),
+        (f" {rate_line(shown.rates).rjust(bins)}", "calm"),
+        (latency.rjust(TREND_WORDS - 1), latency_role(last) if last >= 0 else "quiet"),
+        (f" {latency_line(shown.slowest_us).rjust(bins)}", latency_role(last) if last >= 0 else "text"),
+    )
 
 
 def window(first: int, shown: int, total: int, cursor: int) -> int:
@@ -290,14 +376,15 @@ def build_matrix(
     cursor: tuple[int, int],
     before: tuple[int, int] = (0, 0),
     heat: bool = False,
+    activity: ActivityHistory | None = None,
 ) -> MatrixView:
     """Return the matrix for ``width`` × ``height`` cells, with the cursor (partition, broker) visible.
 
     ``before`` holds the first row and the first broker of the previous frame, so that the window does not jump. With
-    ``heat`` a cell shows only the lag of its replica.
+    ``heat`` a cell shows only the lag of its replica, with ``activity`` there are sparklines where there is room.
     """
     partition_at, broker_at = cursor
-    parts = columns(view, width, broker_at, before[1])
+    parts = columns(view, width, broker_at, before[1], trends=activity is not None)
     total = len(view.partitions)
     shown = max(0, min(total, height - 1))
     first = window(before[0], shown, total, partition_at) if shown else 0
@@ -309,6 +396,11 @@ def build_matrix(
         _row(each, lags.get(each.name), parts, brokers, here if index == partition_at else -1, heat=heat)
         for index, each in enumerate(seen, first)
     )
+    if activity is not None and parts.trend:
+        rows = tuple(
+            replace(row, trend=trend_of(each, activity, view.now_us, parts.trend))
+            for row, each in zip(rows, seen, strict=True)
+        )
     return MatrixView(head, rows, first, total, len(view.internal))
 
 

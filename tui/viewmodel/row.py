@@ -22,6 +22,8 @@ class Row:
     fault: int = -1
     about: str = ""
     """Name of the client, group or control-plane node that the row is about."""
+    head: bool = False
+    """Whether it is the heading of a table."""
 
 
 def fitted(text: str, width: int, more: str = MORE) -> str:

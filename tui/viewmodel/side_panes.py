@@ -1,8 +1,8 @@
 """Side panes: producers, groups with their members, active faults, the replica under the cursor; client table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.consumer.record_handler import SUFFIX
 from cluster_model.observation import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
@@ -24,6 +24,15 @@ from playbooks.results.client_stats import (
 from playbooks.text import fits
 from tui.terminal import glyphs
 from tui.terminal.format import parameters
+from tui.viewmodel.activity import (
+    Activity,
+    ActivityHistory,
+    chart,
+    latency_height,
+    latency_line,
+    latency_role,
+    rate_line,
+)
 from tui.viewmodel.partition_matrix import BROKER_STATUS, STATUS, conditions, lag_text, stale_metadata
 from tui.viewmodel.row import HEAL, Row
 
@@ -36,19 +45,55 @@ _EPOCH_STARTS: Final = 24
 """Cells for the leader epochs of a replica with their start offsets."""
 
 
-def clients(view: ClusterView, rates: dict[str, float], stats: ClientStats) -> tuple[Row, ...]:
-    """Return producers with their counters, then groups; ``rates``: acked or read records per virtual second."""
+def clients(
+    view: ClusterView, rates: dict[str, float], stats: ClientStats, activity: ActivityHistory | None = None,
+    width: int = 0,
+) -> tuple[Row, ...]:  # fmt: skip
+    """Return producers with their counters, then groups; ``rates``: acked or read records per virtual second.
+
+    With ``activity``, sparklines of throughput and latency are at the right of two lines where ``width`` has room.
+    """
     rows: list[Row] = []
     states: dict[str, BrokerState] = {client.name: client.state for client in view.clients}
     for producer in view.producers:
         state = states.get(producer.name.removesuffix(SUFFIX), "up")
         lines = _producer_pieces(producer, state, rates.get(producer.name), stats.producers.get(producer.name))
+        if activity is not None:
+            lines = _with_lines(lines, activity.client(producer.name, view.now_us, LONGEST_LINE), width)
         rows += [replace(row, about=producer.name) for row in lines]
     for group in view.groups:
         members = [states.get(name, "up") for name, _partitions in group.assignment]
         lines = _group_pieces(group, members, rates.get(group.name), stats.groups.get(group.name))
+        if activity is not None:
+            lines = _with_lines(lines, activity.group(group.name, view.now_us, LONGEST_LINE), width)
         rows += [replace(row, about=group.name) for row in lines]
     return tuple(rows) or (Row(((NO_CLIENTS, "quiet"),)),)
+
+
+LONGEST_LINE: Final = 40
+"""Maximum cells of a sparkline beside a client."""
+SHORTEST_LINE: Final = 6
+"""Minimum cells; with less room there is none."""
+
+
+def _with_lines(lines: list[Row], activity: Activity, width: int) -> list[Row]:
+    """Return the lines of a client with a sparkline of throughput in the first, and of latency in the second."""
+    last = activity.last_us
+    pairs = (
+        (lines[0].end, rate_line(activity.rates)),
+        ((f"{compact_duration(last)}" if last >= 0 else "", latency_role(last)), latency_line(activity.slowest_us)),
+    )
+    found = []
+    for line, ((words, role), spark) in zip(lines, pairs, strict=False):
+        text = words.rjust(WORDS)
+        room = width - 2 - sum(len(piece) for piece, _role in line.pieces) - len(text)
+        shown = spark[-min(room, LONGEST_LINE) :] if room >= SHORTEST_LINE else ""
+        found.append(replace(line, end=(f" {shown}{text}", role)) if shown.strip() else line)
+    return [*found, *lines[len(found) :]]
+
+
+WORDS: Final = 7
+"""Cells of the number behind a sparkline."""
 
 
 def faults(
@@ -90,8 +135,34 @@ def faults(
     return tuple(rows) or (Row((("no active faults; press ", "quiet"), (key, "key"))),)
 
 
-def replica(view: ClusterView, partition: int, broker: int) -> tuple[Row, ...]:
-    """Return state and metadata of the broker under the cursor, and the state of its replica."""
+def replica(
+    view: ClusterView, partition: int, broker: int, activity: ActivityHistory | None = None, width: int = 0
+) -> tuple[Row, ...]:
+    """Return state and metadata of the broker under the cursor, and the state of its replica.
+
+    With ``activity`` the last two lines are sparklines of the partition.
+    """
+    rows = _replica(view, partition, broker)
+    return (*rows, *_partition_lines(view, partition, activity, width)) if rows and activity is not None else rows
+
+
+def _partition_lines(view: ClusterView, partition: int, activity: ActivityHistory, width: int) -> tuple[Row, ...]:
+    """Return the sparklines of throughput and latency of a partition."""
+    shown = activity.partition(view.partitions[partition].name, view.now_us, max(0, width - 18))
+    if not any(shown.rates):
+        return ()
+    last = shown.last_us
+    return (
+        Row((("acked   ", "quiet"), (rate_line(shown.rates), "calm")), (f" {shown.rates[-1]:.0f}/s", "text")),
+        Row(
+            (("latency ", "quiet"), (latency_line(shown.slowest_us), latency_role(last) if last >= 0 else "text")),
+            (f" {compact_duration(last)}" if last >= 0 else "", latency_role(last)),
+        ),
+    )
+
+
+def _replica(view: ClusterView, partition: int, broker: int) -> tuple[Row, ...]:
+    """Return the lines about a replica."""
     if not (0 <= partition < len(view.partitions) and 0 <= broker < len(view.brokers)):
         return ()
     node, home = view.brokers[broker], view.partitions[partition]
@@ -264,6 +335,38 @@ ROOMY: Final = ClientColumns(
 )  # fmt: skip
 
 
+class ClientOrder(NamedTuple):
+    """Order of the client table: index of a column, -1 for the order of the playbook, and whether it is reversed."""
+
+    column: int = -1
+    reverse: bool = False
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the order of the playbook."""
+        return self == AS_GIVEN
+
+    def next(self) -> "ClientOrder":
+        """Return the order by the next column; after the last one the order of the playbook."""
+        return ClientOrder(self.column + 1 if self.column < RATE else -1)
+
+    def by(self, column: int) -> "ClientOrder":
+        """Return the order by a column, or its reverse if it is that already."""
+        return self._replace(reverse=not self.reverse) if column == self.column else ClientOrder(column)
+
+    def sorted(self, rows: Sequence[Any], values: Callable[[Any], tuple[float, ...]]) -> tuple[Any, ...]:
+        """Return clients in this order, the largest number first unless reversed."""
+        if self.column < 0:
+            return tuple(rows[::-1] if self.reverse else rows)
+        return tuple(sorted(rows, key=lambda each: values(each)[self.column], reverse=not self.reverse))
+
+
+RATE: Final = 7
+"""Index of the last column."""
+AS_GIVEN: Final = ClientOrder()
+"""Order of the playbook."""
+
+
 class ClientPosition(NamedTuple):
     """Lines of a client in the table: its own line, and the last of those about it."""
 
@@ -305,24 +408,41 @@ def _names_of(group: GroupSummary) -> str:
     return " ".join((group.name, *(member.name for member in group.members)))
 
 
-def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int, words: str = "") -> ClientTable:
-    """Return the table of all clients; ``rates`` in records per virtual second, ``words`` of the active filter."""
+def build(
+    clients: Clients, view: ClusterView, rates: dict[str, float], width: int, words: str = "",
+    order: ClientOrder = AS_GIVEN, activity: ActivityHistory | None = None,
+) -> ClientTable:  # fmt: skip
+    """Return the table of all clients; ``rates`` in records per virtual second, ``words`` of the active filter.
+
+    With ``activity`` there are sparklines at the right where ``width`` has room.
+    """
     columns = ROOMY if width >= WIDE else NARROW
+    clients = replace(
+        clients,
+        producers=order.sorted(clients.producers, lambda each: _producer_values(each, rates)),
+        groups=order.sorted(clients.groups, lambda each: _group_values(each, rates)),
+    )
     rows: list[Row] = []
     places: list[ClientPosition] = []
     if clients.producers:
-        rows.append(_head("producer", columns.producer, columns))
+        rows.append(_head("producer", columns.producer, columns, order))
         levels = {each.name: acks_text(each.acks) for each in view.producers}
         for one in clients.producers:
             lines = _producer_rows(one, levels.get(one.name, ""), rates.get(one.name), columns)
+            if activity is not None:
+                lines = _with_lines(lines, activity.client(one.name, view.now_us, LONGEST_LINE), width)
             places.append(ClientPosition(one.name, False, len(rows), len(rows) + len(lines) - 1))
             rows += [replace(row, about=one.name) for row in lines]
     if clients.groups:
         rows += [Row(())] * bool(rows)
-        rows.append(_head("group", columns.group, columns))
+        rows.append(_head("group", columns.group, columns, order))
         views = {each.name: each for each in view.groups}
         for group in clients.groups:
             lines = _group_rows(group, views.get(group.name), rates.get(group.name), columns)
+            if activity is not None:
+                shown, at = activity.group(group.name, view.now_us, LONGEST_LINE), 1 + len(group.members)
+                first, *latency = _with_lines([lines[0], *lines[at : at + 1]], shown, width)
+                lines = [first, *lines[1:at], *latency, *lines[at + 1 :]]
             names = [(group.name, True), *[(each.name, False) for each in group.members]]
             places += [
                 ClientPosition(name, whole, len(rows) + at, len(rows) + at) for at, (name, whole) in enumerate(names)
@@ -331,6 +451,58 @@ def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: i
             rows += lines
     nothing = f"no producer and no group matches {words}" if words.strip() else NO_CLIENTS
     return ClientTable(tuple(rows) or (Row(((nothing, "quiet"),)),), tuple(places))
+
+
+# Charts of the selected client below the table, where the terminal has room for them.
+
+
+LEAST_CHART: Final = 3
+"""Minimum lines of a chart ..."""
+MOST_CHART: Final = 16
+"""... and the maximum."""
+_BESIDE: Final = 7
+"""Lines of both charts beside their own: blank lines, titles, the axis of time."""
+_LABEL: Final = 9
+"""Cells of the labels at the left of a chart."""
+_WIDEST_BIN: Final = 4
+"""Maximum cells of a bin."""
+
+
+def charts(position: ClientPosition, activity: ActivityHistory, now_us: int, width: int, room: int) -> tuple[Row, ...]:
+    """Return charts of throughput and latency of a client over time, in at most ``room`` lines; else nothing."""
+    lines = min(MOST_CHART, (room - _BESIDE) // 2)
+    cells = width - _LABEL - 3
+    shown = (activity.group if position.group else activity.client)(position.name, now_us, max(0, cells))
+    if lines < LEAST_CHART or not any(shown.rates):
+        return ()
+    wide = max(1, min(_WIDEST_BIN, cells // len(shown.rates)))
+    top = max(shown.rates)
+    rates = [each / top if each else -1 for each in shown.rates for _ in range(wide)]
+    slowest = [(latency_height(each) + 1) / 8 if each >= 0 else -1 for each in shown.slowest_us for _ in range(wide)]
+    start_us = (now_us // activity.width_us - len(shown.rates)) * activity.width_us
+    start, end = (
+        compact_duration(start_us) if start_us else "0s",
+        compact_duration(start_us + len(shown.rates) * activity.width_us),
+    )
+    axis = start + end.rjust(max(0, len(rates) - len(start)))
+    labels = (f"{top:.0f}/s", *[""] * (lines - 2), "0")
+    times = ("3s", *[""] * (lines - 2), "1ms")
+    return (
+        Row(),
+        Row(((f"  {position.name}", "strong"), (f" {glyphs.NOTHING} records per second", "quiet"))),
+        *_chart_rows(rates, lines, labels, "calm"),
+        Row(),
+        Row((("  slowest record", "quiet"), (f" {glyphs.NOTHING} each step is three times the one below", "quiet"))),
+        *_chart_rows(slowest, lines, times, "warning"),
+        Row(((" " * _LABEL, "text"), (axis, "quiet"))),
+    )
+
+
+def _chart_rows(heights: Sequence[float], lines: int, labels: Sequence[str], role: str) -> list[Row]:
+    return [
+        Row(((label.rjust(_LABEL - 1) + " ", "quiet"), (line, role)))
+        for label, line in zip(labels, chart(heights, lines), strict=True)
+    ]
 
 
 def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
@@ -355,9 +527,30 @@ def last_window(rows: Sequence[Row], height: int) -> int:
     return max(0, len(rows) - height)
 
 
-def _head(what: str, names: Sequence[str], columns: ClientColumns) -> Row:
-    heads = [(name.rjust(columns.cell), "quiet") for name in names]
-    return Row(((what.ljust(columns.name + 2), "calm"), *heads), (columns.rate, "quiet"))
+def _head(what: str, names: Sequence[str], columns: ClientColumns, order: ClientOrder) -> Row:
+    arrow = glyphs.MORE_ABOVE if order.reverse == (order.column >= 0) else glyphs.MORE_BELOW
+    shown = [what, *names, columns.rate]
+    if not order.is_default:
+        shown[order.column + 1] += arrow
+    heads = [(name.rjust(columns.cell), "quiet") for name in shown[1:-1]]
+    return Row(((shown[0].ljust(columns.name + 2), "calm"), *heads), (shown[-1], "quiet"), head=True)
+
+
+def column_at(width: int, x: int) -> int:
+    """Return the column of the table that a click on cell ``x`` of a heading sorts by."""
+    columns = ROOMY if width >= WIDE else NARROW
+    return max(-1, min((x - 1 - columns.name - 2) // columns.cell, RATE))
+
+
+def _producer_values(one: ProducerSummary, rates: dict[str, float]) -> tuple[float, ...]:
+    errors = sum(times for _error, times in one.refused)
+    rate = rates.get(one.name, -1.0)
+    return (one.sent, one.acked, one.failed, one.unknown, one.retries, errors, one.queued, rate)
+
+
+def _group_values(one: GroupSummary, rates: dict[str, float]) -> tuple[float, ...]:
+    lag, rate = -1 if one.lag is None else one.lag, rates.get(one.name, -1.0)
+    return (one.read, one.reread, lag, one.generation, one.rebalances, one.idle_us, one.commits, rate)
 
 
 def _producer_rows(one: ProducerSummary, level: str, rate: float | None, columns: ClientColumns) -> list[Row]:

@@ -245,15 +245,16 @@ class Rows(LineGrid[Row]):
     class LineClicked(Message):
         """Message: a line of the widget was clicked."""
 
-        def __init__(self, rows: "Rows", line: int, button: int) -> None:
+        def __init__(self, rows: "Rows", line: int, button: int, x: int = 0) -> None:
             super().__init__()
             self.rows = rows
             self.line = line
             self.button = button
+            self.x = x
 
     def __init__(self, appearance: Appearance, id: str, painter: Callable[[Row, int, Appearance], Strip] = row) -> None:  # noqa: A002
         super().__init__(painter, appearance, id=id)
 
     def on_click(self, event: events.Click) -> None:
         """Post which line was clicked."""
-        self.post_message(self.LineClicked(self, event.y, event.button))
+        self.post_message(self.LineClicked(self, event.y, event.button, event.x))

@@ -1,6 +1,7 @@
 """Matrix widget of partitions and brokers with a cursor; it scrolls by moving its window over the rows."""
 
 from dataclasses import replace
+from typing import Final
 
 from textual import events
 from textual.message import Message
@@ -10,12 +11,24 @@ from cluster_model.observation import ClusterView, PartitionView
 from tui.terminal import glyphs
 from tui.terminal.theme import Appearance, Over
 from tui.viewmodel import partition_matrix
+from tui.viewmodel.activity import ActivityHistory
 from tui.viewmodel.animation import Animation, highlight_changes
-from tui.viewmodel.partition_matrix import MatrixColumns, MatrixHeading, MatrixRow, MatrixTextRow, OverviewRow
+from tui.viewmodel.partition_matrix import (
+    TREND_WORDS,
+    MatrixColumns,
+    MatrixHeading,
+    MatrixRow,
+    MatrixTextRow,
+    OverviewRow,
+)
 from tui.viewmodel.row import LabelPosition
 from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, right, strip
 
 # Rows of the matrix as strips.
+
+
+LOST: Final = 6
+"""Cells of the column of missing records, before the sparklines."""
 
 
 def paint(row: MatrixHeading | MatrixRow | MatrixTextRow | OverviewRow, width: int, appearance: Appearance) -> Strip:
@@ -49,12 +62,35 @@ def _head(head: MatrixHeading, width: int, appearance: Appearance) -> Strip:
     parts = head.columns
     more_left = glyphs.MORE_LEFT if parts.first else " "
     more_right = glyphs.MORE_RIGHT if parts.first + parts.shown < parts.total else " "
-    spans: list[Span] = [("epoch".rjust(lead(parts) - 1) + more_left, "quiet")]
+    arrow = glyphs.MORE_BELOW if head.order.descending else glyphs.MORE_ABOVE
+
+    def words(column: str, text: str) -> str:
+        """Return a heading, with an arrow behind it if the partitions are sorted by that column."""
+        return text + arrow if column == head.order.column and head.order != partition_matrix.IN_ORDER else text
+
+    first = words("", "") and f"{arrow} name"[: lead(parts) - 6]
+    epoch = words("epoch", "epoch").rjust(lead(parts) - 1 - len(first))
+    spans: list[Span] = [(first, "calm"), (epoch + more_left, "quiet")]
     for index, cell in enumerate(head.brokers):
         text = left(cell.text, parts.broker)
         spans.append((text, "strong" if index == head.cursor and cell.role == "in_sync" else cell.role))
-    spans.append((f"{more_right}{left(' ISR', parts.isr)}{right('HW', 7)}{right('lag', 7)}", "quiet"))
+    isr = left(f" {words('ISR', 'ISR')}", parts.isr)
+    numbers = f"{right(words('HW', 'HW'), 7)}{right(words('lag', 'lag'), 7)}"
+    lost = f" {words('lost', glyphs.LOST)}" if head.order.column == "lost" else ""
+    trend = f"{right('acked', TREND_WORDS - 1)}{' ' * (1 + parts.trend)}{right('latency', TREND_WORDS - 1)}"
+    spans.append((f"{more_right}{isr}{numbers}{f'{left(lost, LOST)}{trend}' if parts.trend else lost}", "quiet"))
     return strip(spans, width, appearance)
+
+
+def column_at(parts: MatrixColumns, x: int) -> str | None:
+    """Return the column that a click on cell ``x`` of the heading sorts by, None over a broker."""
+    after = lead(parts) + parts.broker * parts.shown + 1
+    ends = {"": 2 + parts.name, "epoch": lead(parts)}
+    if x >= after:
+        ends |= {"ISR": after + parts.isr, "HW": after + parts.isr + 7, "lag": after + parts.isr + 14, "lost": 1 << 30}
+    elif x >= lead(parts):
+        return None
+    return next(column for column, end in ends.items() if x < end)
 
 
 def pieces(parts: MatrixColumns) -> int:
@@ -95,6 +131,9 @@ def _row(row: MatrixRow, width: int, appearance: Appearance) -> Strip:
     spans.append((right(row.lag, 7), row.lag_role, lies("lag", at + 1)))
     if row.lost:
         spans += [(" ", "text", over), (row.lost, "lost", fresh if "lost" in row.fresh else over)]
+    if row.trend:
+        spans.append((" " * max(0, LOST - (1 + len(row.lost) if row.lost else 0)), "text", over))
+        spans += [(text, role, over) for text, role in row.trend]
     return strip(spans, width, appearance, over=over)
 
 
@@ -115,6 +154,13 @@ class Matrix(
     class Moved(Message):
         """Message: the cursor of the matrix moved."""
 
+    class HeadingClicked(Message):
+        """The heading of a column was clicked."""
+
+        def __init__(self, column: str) -> None:
+            super().__init__()
+            self.column = column
+
     class PartitionRightClicked(Message):
         """A cell was clicked with the right button, which requests its fault sheet."""
 
@@ -133,14 +179,22 @@ class Matrix(
         """Whether cells show the lag of replicas as a heat map."""
         self.overview = False
         """Whether the overview with one cell per partition is shown."""
+        self.order = partition_matrix.IN_ORDER
+        """Order of the partitions in the view."""
+        self._name = ""
+        """Name of the partition under the cursor."""
+        self._partitions: tuple[PartitionView, ...] = ()
+        """Partitions in their order."""
+        self._follows = False
+        """Whether the cursor follows its partition, which other values may move."""
         self._fitting: list[int] = []
         """Indexes of the partitions that match the filter."""
         self._first = (0, 0)
         self._first_line = 0
         self._sizes = (0, 0)
 
-    def present(self, view: ClusterView) -> None:
-        """Show the view, with the cursor visible."""
+    def present(self, view: ClusterView, activity: ActivityHistory | None = None) -> None:
+        """Show the view, with the cursor visible; with ``activity``, sparklines where there is room."""
         before = self.cursor
         self.keep_within(view)
         if self.words and self.cursor != before:
@@ -154,13 +208,19 @@ class Matrix(
             return
         width, height = self.size
         built = partition_matrix.build_matrix(
-            shown, width=width, height=height - self.heat, cursor=position, before=self._first, heat=self.heat
+            shown,
+            width=width,
+            height=height - self.heat,
+            cursor=position,
+            before=self._first,
+            heat=self.heat,
+            activity=activity,
         )
         self._first = (built.first, built.head.columns.first)
         self._set_position(built.position, len(view.partitions))
         seen = shown.partitions[built.first : built.first + len(built.rows)]
         rows = highlight_changes(built.rows, seen, self._motion, pieces(built.head.columns))
-        self.show((built.head, *rows, *self._below(built.head.columns)))
+        self.show((replace(built.head, order=self.order), *rows, *self._below(built.head.columns)))
 
     def _set_position(self, position: str, total: int) -> None:
         filtered = partition_matrix.filter_text(self.words, len(self._fitting), total)
@@ -214,7 +274,17 @@ class Matrix(
         """Move the cursor into the current partitions and brokers, without presenting the matrix."""
         self._sizes = (len(view.partitions), len(view.brokers))
         self._fitting = partition_matrix.fitting(view.partitions, self.words)
-        self.cursor = self._within(self.cursor)
+        at = self.cursor[0]
+        if self._follows and self._name and not (at < len(view.partitions) and view.partitions[at].name == self._name):
+            at = next((number for number, each in enumerate(view.partitions) if each.name == self._name), at)
+        self._follows = self.order != partition_matrix.IN_ORDER
+        self.cursor = self._within((at, self.cursor[1]))
+        self._partitions = view.partitions
+        self._name = view.partitions[self.cursor[0]].name if view.partitions else ""
+
+    def follow(self) -> None:
+        """Keep the cursor on its partition when the view has another order next."""
+        self._follows = True
 
     def move(self, partitions: int, brokers: int) -> None:
         """Move the cursor; it stops at the edges. In the overview it moves over cells and lines of them."""
@@ -252,6 +322,12 @@ class Matrix(
         if spot is None:
             return
         partition, broker = spot
+        row = self.rows[event.y]
+        if isinstance(row, MatrixHeading) and event.button != RIGHT:
+            column = column_at(row.columns, event.x)
+            if column is not None:
+                self.post_message(self.HeadingClicked(column))
+                return
         self._go((partition if partition >= 0 else self.cursor[0], broker if broker >= 0 else self.cursor[1]))
         if event.button == RIGHT:
             self.post_message(self.PartitionRightClicked())
@@ -281,4 +357,5 @@ class Matrix(
         cursor = self._within(cursor)
         if cursor != self.cursor:
             self.cursor = cursor
+            self._name = self._partitions[cursor[0]].name if self._partitions else ""
             self.post_message(self.Moved())

@@ -14,7 +14,7 @@ from tui.session.session_controller import SessionController
 from tui.terminal import glyphs
 from tui.terminal.theme import Appearance
 from tui.viewmodel import clipboard_text, side_panes
-from tui.viewmodel.side_panes import ClientPosition, ClientTable
+from tui.viewmodel.side_panes import ClientOrder, ClientPosition, ClientTable
 from tui.widgets import tooltips
 from tui.widgets.line_widget import RIGHT, Rows
 from tui.widgets.panes import FilterBar, Pane, SidePane
@@ -47,6 +47,7 @@ class ClientsScreen(ModeScreen, Filtering):
         self._client = ""
         """Name of the selected client; empty for the first."""
         self._words = ""
+        self._order = side_panes.AS_GIVEN
         self.filter_bar = FilterBar(HINT)
 
     def body(self) -> list[Widget]:
@@ -58,7 +59,12 @@ class ClientsScreen(ModeScreen, Filtering):
         table, height = self._built(), self._table.size.height
         place = table.chosen(self._client)
         self._first = side_panes.shown_from(self._first, place, height, len(table.rows))
-        self._table.show(side_panes.window(table.marked(place), self._first, height))
+        rows = side_panes.window(table.marked(place), self._first, height)
+        if place is not None:
+            controller, width = self.session_controller, self._table.size.width
+            room = height - len(rows)
+            rows += side_panes.charts(place, controller.activity, controller.view.now_us, width, room)
+        self._table.show(rows)
         words = self._words.strip()
         self._pane.caption("Clients", f"/{words} {glyphs.NOTHING} esc: show all" if words else "")
 
@@ -69,8 +75,9 @@ class ClientsScreen(ModeScreen, Filtering):
             summarize(session_controller.session.client_stats, session_controller.view), self._words
         )
         return side_panes.build(
-            summed, session_controller.view, session_controller.rates, width or self._table.size.width, self._words
-        )
+            summed, session_controller.view, session_controller.rates, width or self._table.size.width, self._words,
+            self._order, None if width else session_controller.activity,
+        )  # fmt: skip
 
     def under_cursor(self) -> tuple[str, str]:
         """Return the whole table."""
@@ -107,6 +114,21 @@ class ClientsScreen(ModeScreen, Filtering):
         if not self.unfiltered():
             await super().leave()
 
+    # -- the order --------------------------------------------------------------------------------------------------
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        self._sort(self._order.next())
+
+    def action_sort_reverse(self) -> None:
+        """Reverse the order."""
+        self._sort(self._order.by(self._order.column))
+
+    def _sort(self, order: ClientOrder) -> None:
+        position = self.position
+        self._client, self._order = position.name if position is not None else "", order
+        self.present()
+
     # -- choosing ---------------------------------------------------------------------------------------------------
 
     def action_move(self, clients: int) -> None:
@@ -121,7 +143,11 @@ class ClientsScreen(ModeScreen, Filtering):
     def on_rows_line_clicked(self, message: Rows.LineClicked) -> None:
         """Select the clicked client; the right button opens its fault sheet."""
         line = self._first + message.line
-        under = [each for each in self._built().places if each.first <= line <= each.last]
+        table = self._built()
+        if line < len(table.rows) and table.rows[line].head and message.button != RIGHT:
+            self._sort(self._order.by(side_panes.column_at(self._table.size.width, message.x)))
+            return
+        under = [each for each in table.places if each.first <= line <= each.last]
         if under:
             self._client = under[-1].name
             self.present()

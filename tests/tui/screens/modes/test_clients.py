@@ -127,3 +127,27 @@ async def test_a_long_table_scrolls_to_its_end_and_no_further():
         assert driver.text() == end
         await driver.press("up")
         assert driver.text() != end
+
+
+async def test_the_table_is_sorted_by_keys_and_by_clicks_on_its_headings():
+    async with driving(session=fake_views.session(calm=True)) as driver:
+        await driver.seconds(2)
+        await driver.press("3")
+
+        def order():
+            lines = driver.shown("#clients-table")
+            return [each for line in lines for each in ("checkout", "clicks") if f" {each} acks" in line], lines[0]
+
+        assert order()[0] == ["checkout", "clicks"]
+        await driver.press("o")
+        assert order()[0] == ["clicks", "checkout"]
+        assert order()[1].split()[1] == "sent▾"
+        await driver.press("O")
+        assert order()[0] == ["checkout", "clicks"]
+        assert order()[1].split()[1] == "sent▴"
+        await driver.click_heading("#clients-table", "acked")
+        assert order()[1].split()[2] == "acked▾"
+        for _ in range(7):
+            await driver.press("o")
+        assert order() == (["checkout", "clicks"], order()[1])
+        assert "▾" not in order()[1]
