@@ -73,6 +73,18 @@ def command_of(word: str, seed: int, settings: Sequence[str], until: str | None)
     return shlex.join([*words, *(["--until", until] if until else [])])
 
 
+# The line by which an editor finds the JSON Schema of a playbook.
+
+
+MODELINE = "# yaml-language-server:"
+"""Beginning of the first line of a playbook, with a path from its own directory."""
+
+
+def without_modeline(text: str) -> str:
+    """Return a playbook without that line, for a copy in another directory, where its path would lead nowhere."""
+    return text.partition("\n")[2] if text.startswith(MODELINE) else text
+
+
 # Search filters: words that must occur, and words (with ``!``) that must not.
 
 

@@ -40,6 +40,7 @@ from playbooks.results.result import CollectedEvents, ExpectationResult, Session
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import FileSystem, Fsync, put, write_whole
 from playbooks.session_format.session_files import CRASH_LOG
+from playbooks.text import without_modeline
 from playbooks.version import VERSION
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Recorder:
         """
         try:
             self._make_directory(playbook.name, seed)
-            write_whole(self._disk, self.path / session_files.PLAYBOOK, playbook.source.encode())
+            write_whole(self._disk, self.path / session_files.PLAYBOOK, without_modeline(playbook.source).encode())
             if playbook.fragments:
                 fragments = msgspec.json.format(msgspec.json.encode(playbook.fragments))
                 write_whole(self._disk, self.path / session_files.FRAGMENTS, fragments + b"\n")

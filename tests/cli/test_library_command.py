@@ -14,6 +14,7 @@ from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.model.step_text import timeline
 from playbooks.parser.loader import loads
+from playbooks.text import MODELINE, without_modeline
 from tests.cli.running import Typed
 from tests.support.breadth import EVENING, spread_sample
 from tests.support.library import playbook_of
@@ -76,8 +77,10 @@ def test_a_filter_without_matches_prints_an_empty_list(typed: Type, snapshot: Sn
     assert json.loads(typed("library", "--tag", "kraft", "--kafka", "0.8.2", "--json").out) == []
 
 
-def test_the_file_itself_is_printed_as_it_is(typed: Type) -> None:
-    assert typed("library", "leader-crash", "--yaml").out == path_of("leader-crash").read_text()
+def test_the_file_itself_is_printed_as_it_is_but_for_the_line_for_editors(typed: Type) -> None:
+    line, _, rest = path_of("leader-crash").read_text().partition("\n")
+    assert line.startswith(MODELINE)
+    assert typed("library", "leader-crash", "--yaml").out == rest
 
 
 def test_a_fragment_is_printed_as_it_is(typed: Type) -> None:
@@ -134,7 +137,7 @@ def test_the_document_of_one_is_complete(typed: Type, snapshot: SnapshotAssertio
     assert document["theme"] == "durability"
     assert document["source"] == list(playbook.origins)
     assert document["profiles"] == list(playbook.profiles)
-    assert document["yaml"] == playbook.source
+    assert document["yaml"] == without_modeline(playbook.source)
     assert [step["when"] for step in document["steps"]] == ["at 40s", "at 50s", "at 55s", "at 80s"]
     assert [step["what"] for step in document["steps"]] == snapshot
     assert document["expectations"][-1]["kind"] == "eventually"

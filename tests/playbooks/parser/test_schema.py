@@ -12,9 +12,12 @@ import playbooks
 from cluster_model.manual.verbs import MANUAL_VERBS
 from docs.generate.playbook_pages import conditions_page, manual_steps_page
 from playbooks.conditions.condition import ALL
+from playbooks.engine.session import Session
 from playbooks.library import bundled
 from playbooks.parser.key_reference import schema, text
-from playbooks.parser.loader import PLAYBOOK, loads
+from playbooks.parser.loader import PLAYBOOK, load, loads
+from playbooks.recording.recorder import Recorder
+from playbooks.text import MODELINE, without_modeline
 
 PUBLISHED = Path(playbooks.__file__).parent / "floodmark.schema.json"
 DOCS = Path(__file__).parents[3] / "docs"
@@ -162,3 +165,24 @@ def test_the_examples_of_the_documentation_load() -> None:
     assert len(examples) >= 8
     for example in examples:
         assert loads(example, "docs.yaml").steps
+
+
+@pytest.mark.parametrize("name", bundled.names())
+def test_the_first_line_of_a_bundled_playbook_leads_to_the_schema(name: str) -> None:
+    path = bundled.path_of(name)
+    first, _, rest = path.read_text(encoding="utf-8").partition("\n")
+    begin, _, target = first.partition("$schema=")
+    assert begin == f"{MODELINE} "
+    assert (path.parent / target).resolve() == PUBLISHED.resolve()
+    assert without_modeline(f"{first}\n{rest}") == without_modeline(rest) == rest
+
+
+def test_a_session_has_the_playbook_without_that_line(tmp_path: Path) -> None:
+    playbook = load(bundled.path_of("leader-crash"))
+    recorder = Recorder(tmp_path)
+    Session.start(playbook, recorder=recorder)
+    assert recorder.path is not None
+    recorded = (recorder.path / "playbook.yaml").read_text(encoding="utf-8")
+    assert playbook.source.endswith(recorded)
+    assert recorded.startswith("floodmark: 1\n")
+    recorder.discard()

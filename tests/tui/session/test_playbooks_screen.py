@@ -83,7 +83,7 @@ async def test_another_playbook_is_read_and_its_text_scrolled(snapshot):
         await driver.press("K")
         assert driver.text() != before
         await driver.press(*"KKKKKKK")
-        assert "  1 floodmark: 1" in driver.text()
+        assert "  2 floodmark: 1" in driver.text()
         await driver.press("up")
         assert "▶ 14   - at: 2s" in driver.text()
 

@@ -18,6 +18,7 @@ from playbooks.model import Playbook, Step, step_text, timeline, trigger_text
 from playbooks.parser.document import is_fragment, walk
 from playbooks.parser.document.field_types import ranges_text
 from playbooks.parser.loader import Fragment, fragment_of, load, read_fragment, read_text
+from playbooks.text import without_modeline
 from tui.cli.reference.catalogue import profile_of
 from tui.output.command_end import to_text
 from tui.output.console import (
@@ -111,7 +112,7 @@ def library(wanted: LibraryOptions) -> int:
     if wanted.name is not None:
         playbook = load(path_of(wanted.name))
         if wanted.yaml or wanted.json:
-            print_document(playbook.source if wanted.yaml else to_text(_playbook_entry(playbook)))
+            print_document(without_modeline(playbook.source) if wanted.yaml else to_text(_playbook_entry(playbook)))
         else:
             _tell(playbook)
         return OK
@@ -284,7 +285,7 @@ def _playbook_entry(playbook: Playbook) -> dict[str, Any]:
         "vary": playbook.grid.lines() if playbook.grid is not None else [],
         "commands": _commands(playbook),
         "path": playbook.path,
-        "yaml": playbook.source,
+        "yaml": without_modeline(playbook.source),
     }
 
 
