@@ -13,6 +13,7 @@ PAGES: Final[Mapping[str, str]] = {
     "anomalies": "docs.generate.reference_pages:anomaly_page",
     "causes": "docs.generate.reference_pages:cause_page",
     "commands": "docs.generate.command_pages:command_page",
+    "commands-analysis": "docs.generate.command_pages:analysis_command_page",
     "conditions": "docs.generate.playbook_pages:conditions_page",
     "configs": "docs.generate.command_pages:config_page",
     "conformance": "tests.real_kafka.conformance.results:page_text",

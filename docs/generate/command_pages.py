@@ -27,17 +27,54 @@ from tui.viewmodel.help import GLOSSARY
 _COMMANDS_HEAD: Final = """# Commands and options
 
 Every command with its arguments and options. This page is generated from the parser (`python -m docs.generate commands`), and `floodmark COMMAND --help`
-prints the same. [The command line](../run/cli.md) has an overview by task, and the exit codes.
+prints the same. [The command line](../run/cli.md) has an overview by task, and the exit codes. Commands that analyse, report, serve and describe your own
+cluster are [on a page of their own](commands-analysis.md).
 """
+
+_ANALYSIS_HEAD: Final = """# Commands that analyse, report and serve
+
+Commands with their arguments and options, besides those that run, look up and compare ([commands and options](commands.md)). This page is generated from the
+parser (`python -m docs.generate commands-analysis`), and `floodmark COMMAND --help` prints the same.
+"""
+
+_ANALYSIS_COMMANDS: Final = frozenset(
+    {
+        "alerts",
+        "ask",
+        "cluster",
+        "explore",
+        "fleet",
+        "report",
+        "serve",
+        "shrink",
+        "spark",
+        "storm",
+        "upgrade",
+        "web",
+        "why",
+    }
+)
+"""Commands that analyse, report, serve, or describe an existing cluster."""
 
 
 def command_page() -> str:
-    """Return the page of commands, in Markdown."""
+    """Return the page of commands that run, look up and compare, in Markdown."""
     group: Any = typer.main.get_command(app)
     top = typer.Context(group, info_name="floodmark")
     sections = [_section(group, top, "floodmark")]
-    sections += [_section(*each) for each in _commands(group, top)]
+    sections += [_section(*each) for each in _commands(group, top) if not _has_own_page(each[2])]
     return _COMMANDS_HEAD + "".join(sections)
+
+
+def analysis_command_page() -> str:
+    """Return the page of commands that analyse, report and serve, in Markdown."""
+    group: Any = typer.main.get_command(app)
+    commands = _commands(group, typer.Context(group, info_name="floodmark"))
+    return _ANALYSIS_HEAD + "".join([_section(*each) for each in commands if _has_own_page(each[2])])
+
+
+def _has_own_page(path: str) -> bool:
+    return path.split()[1] in _ANALYSIS_COMMANDS
 
 
 def _commands(group: Any, above: typer.Context) -> list[tuple[Any, typer.Context, str]]:

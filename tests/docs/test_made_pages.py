@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.protocol.config_defs import SCOPES
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS
 from docs.generate.__main__ import ALL, PAGES, PICTURES, SCHEMA, main, page_text, write_all
-from docs.generate.command_pages import command_page, config_page
+from docs.generate.command_pages import analysis_command_page, command_page, config_page
 from playbooks.errors import BAD_INPUT, OK
 from tui.cli.main import app, parameter_name
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 
-@pytest.mark.parametrize("name", ["commands", "configs", "defaults"])
+@pytest.mark.parametrize("name", ["commands", "commands-analysis", "configs", "defaults"])
 def test_the_page_is_up_to_date(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Made by ``python -m docs.generate commands > docs/reference/commands.md``, and likewise the other."""
     assert main([name]) == OK
@@ -90,7 +90,7 @@ def test_every_page_that_is_made_is_in_the_list_and_names_its_command() -> None:
 
 
 def test_every_command_and_option_is_on_its_page() -> None:
-    text = command_page()
+    text = command_page() + analysis_command_page()
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         part = text.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
         assert part, name

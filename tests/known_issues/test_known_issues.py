@@ -7,7 +7,7 @@ import pytest
 from cluster_model.fidelity import AREAS
 from cluster_model.known_issues import EFFECTS, KNOWN_ISSUES, UNMODELLED, KnownIssue
 from cluster_model.protocol.releases import RELEASES, line_of, number_of, releases_between
-from cluster_model.protocol.versions import FLAG_BY_NAME
+from cluster_model.protocol.versions import FLAG_BY_NAME, modes_of
 from playbooks.engine.session_runner import start_session
 from playbooks.library import bundled
 from playbooks.library.index import TAGS
@@ -21,10 +21,24 @@ BY_NAME = {each.number: each for each in KNOWN_ISSUES}
 PASSED = ("pass", list[str](), "")
 
 
+SHOWN_SINCE = {
+    "KAFKA-12983": "2.5",
+    "KAFKA-13194": "2.5",
+    "KAFKA-14139": "3.3",  # an answer to AlterPartition that comes late, in KRaft mode
+    "KAFKA-14372": "3.1",
+    "KAFKA-14402": "2.1",  # delivery.timeout.ms of its producer
+}
+"""Issue → the first affected release that its playbook was written for; in older ones its numbers or settings differ."""
+HIDDEN = {"KAFKA-14639": ("3.2.0",)}
+"""Issue → affected releases in which another issue hides it: KAFKA-14024."""
+
+
 def sides(issue: KnownIssue) -> tuple[list[str], list[str]]:
     """Affected and fixed releases under which its playbook is run: those that it names, in the evening all."""
     named = RELEASES if EVENING else releases_of(issue)
-    affected = [name for name in named if name in issue.affected]
+    first = number_of(SHOWN_SINCE.get(issue.number, named[0]))
+    hidden = HIDDEN.get(issue.number, ())
+    affected = [name for name in named if name in issue.affected and number_of(name) >= first and name not in hidden]
     since = number_of(affected[0]) if affected else ()
     return affected, [
         name for name in named if name not in issue.affected and number_of(name) > since and has(issue, name)
@@ -44,8 +58,9 @@ def releases_of(issue: KnownIssue) -> tuple[str, ...]:
 
 
 def has(issue: KnownIssue, release: str) -> bool:
-    """Whether a release is new enough for the playbook: not older than the oldest that the playbook names."""
-    return number_of(release) >= min(map(number_of, releases_of(issue)))
+    """Whether a release is new enough for the playbook, not older than the oldest that it names, and has its mode."""
+    new_enough = number_of(release) >= min(map(number_of, releases_of(issue)))
+    return new_enough and (issue.mode is None or issue.mode in modes_of(release))
 
 
 def outcome(issue: KnownIssue, release: str, **rules: bool) -> tuple[str, list[str], str]:

@@ -253,6 +253,6 @@ async def test_a_name_shows_what_it_names():
         assert driver.main.filter_words == "payments"
         await driver.press("colon", *"billing", "enter")
         assert driver.app.screen.MODE == "clients"
-        assert driver.app.screen.place.name == "billing"
+        assert driver.app.screen.position.name == "billing"
         await driver.press("colon", *"orders-99", "enter")
         assert isinstance(driver.app.screen, CommandScreen)
