@@ -28,6 +28,7 @@ UPGRADE = {
     "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
     "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
 }  # fmt: skip
+MANUAL = "expand-race"
 LOSING = """\
 floodmark: 1
 name: losing
@@ -124,17 +125,10 @@ class TestOptions:
             ({"session": "x", "seed": 3}, "found --seed and --session"),
             ({"session": "nowhere"}, "nowhere"),
             ({"playbook": "zombie-leder"}, "zombie-leader"),
-            ({"playbook": "uncommitted-epoch"}, None),
+            ({"playbook": MANUAL}, "floodmark run"),
         ],
     )
     def test_what_is_wrong_is_one_error_before_anything_is_served(self, changes, found, capsys, tmp_path):
-        if found is None:  # any of the bundled ones with manual steps
-            manual = tmp_path / "manual.yaml"
-            manual.write_text(
-                "floodmark: 1\nname: steps\nstepping: manual\ncluster: {brokers: 1}\n"
-                "topics:\n  - {name: orders, partitions: 1, replication: 1}\nsteps:\n  - show: {}\n"
-            )
-            changes, found = {"playbook": str(manual)}, "floodmark run"
         assert web(replace(PLAIN, out=tmp_path, **changes)) == BAD_INPUT
         said = capsys.readouterr()
         assert said.out == ""
@@ -223,6 +217,11 @@ async def test_a_visitor_starts_breaks_and_reads_the_autopsy_also_on_a_telephone
         await page.until("b1 crashed", "missing:")
         await page.press("n")
         await page.until("Autopsy", "clicks")
+        await page.press("q", "5", "o")
+        await page.until("enter opens it")
+        await page.press(*"sandbox")
+        await page.press("\r")
+        await page.until("floodmark  sandbox", "LIVE")  # another session of the same process, on the same page
         await page.open(address, 400, 800, phone=True)
         await page.until("Partitions", "LIVE", "slow follower")
         sizes = "[terminalSeen.cols >= 80, document.documentElement.scrollWidth, document.querySelector('#keys').offsetTop > 500]"  # noqa: E501
@@ -236,5 +235,5 @@ async def test_a_visitor_starts_breaks_and_reads_the_autopsy_also_on_a_telephone
         assert page.complaints == []
         assert {url.split("/")[2] for url in page.requested if not url.startswith("data:")} == {address.split("/")[2]}
     sessions = list((tmp_path / "sessions").iterdir())
-    assert len(sessions) == 2
+    assert len(sessions) == 3
     assert all((session / "manifest.json").exists() for session in sessions)

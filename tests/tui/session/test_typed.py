@@ -1,5 +1,8 @@
 """Typed commands: what they stand for, what is told of wrong ones, what completes them, and the line on the screen."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from faults.catalogue import CATALOGUE
@@ -256,3 +259,14 @@ async def test_a_name_shows_what_it_names():
         assert driver.app.screen.position.name == "billing"
         await driver.press("colon", *"orders-99", "enter")
         assert isinstance(driver.app.screen, CommandScreen)
+
+
+def test_the_examples_of_the_manual_can_be_typed():
+    page = Path(__file__).parents[3] / "docs" / "run" / "tui.md"
+    section = page.read_text(encoding="utf-8").partition("## Type a command")[2].partition("\n## ")[0]
+    examples = [*section.split("```")[1].strip().splitlines(), *re.findall(r"`:(\S+)`", section)]
+    views = re.search(r"name of a view opens it \((.*?)\)", section, re.DOTALL)[1]
+    opened = [read_line(name, PLACE) for name in re.findall(r"`(\w+)`", views)]
+    assert len(examples) >= 10
+    assert [type(read_line(each, PLACE)).__name__ for each in examples].count("ShowCommand") == 4
+    assert {type(each) for each in opened} == {KeyCommand}

@@ -320,7 +320,9 @@ class PlaybooksScreen(ModeScreen):
         """Open the typed playbook or session, or keep the filter."""
         if self._asks == "open":
             text = message.value.strip()
-            self._go(lambda: session_destination(Path(text)) if Path(text).is_dir() else playbook_destination(text))
+            self._go(
+                lambda: session_destination(Path(text)) if text and Path(text).is_dir() else playbook_destination(text)
+            )
         else:
             self._close_prompt()
 
