@@ -28,7 +28,7 @@ SHOWN_SINCE = {
     "KAFKA-14372": "3.1",
     "KAFKA-14402": "2.1",  # delivery.timeout.ms of its producer
 }
-"""Issue → the first affected release that its playbook was written for; in older ones its numbers or settings differ."""
+"""Issue → the first affected release that its playbook fits; in older ones its numbers or settings differ."""
 HIDDEN = {"KAFKA-14639": ("3.2.0",)}
 """Issue → affected releases in which another issue hides it: KAFKA-14024."""
 
