@@ -9,6 +9,7 @@ test compares each page with the generator's output.
 - command_pages: commands, keys of the TUI, configurations with their defaults by release, versions, the glossary.
 - playbook_pages: functions of conditions, manual steps, providers of record contents.
 - report_pages: tables of a report and of a fleet report, and pictures of a report.
+- metric_pages: metrics, and what each bundled alert is worth over the library.
 - site_hook: hook of the site builder (`make docs`).
 - screenshots: reproducible pictures of the TUI.
 

@@ -44,6 +44,7 @@ PAGES: Final[Mapping[str, str]] = {
     "library-traces": "docs.generate.catalogue_pages:library_theme_page:traces",
     "liveness": "docs.generate.reference_pages:liveness_page",
     "manual-steps": "docs.generate.playbook_pages:manual_steps_page",
+    "metrics": "docs.generate.metric_pages:metrics_page",
     "record-contents": "docs.generate.playbook_pages:record_contents_page",
     "report-tables": "docs.generate.report_pages:report_tables_page",
     "report-tables-clients": "docs.generate.report_pages:report_tables_part_page:clients",
@@ -56,9 +57,10 @@ PAGES: Final[Mapping[str, str]] = {
 """Page → the function that returns its text, and its argument. A page is the file ``docs/reference/PAGE.md``."""
 PICTURES: Final[Mapping[str, tuple[str, str]]] = {
     "pictures": ("docs.generate.screenshots:draw_screens", "DIRECTORY [NAME...]"),
+    "alert-values": ("docs.generate.metric_pages:write_alert_values", "[PLAYBOOK...]"),
     "report-pictures": ("docs.generate.report_pages:draw_report", "SESSION... DIRECTORY"),
 }
-"""Pictures → the function that draws them, and its usage."""
+"""Pictures, and the table of alerts → the function that makes them, and its usage."""
 ALL: Final = "all"
 """Argument that writes every generated file: pages, and the schema of playbooks."""
 

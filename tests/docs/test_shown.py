@@ -146,6 +146,8 @@ def test_an_answer_that_is_no_longer_given_is_seen() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("shown", HERE, ids=str)
 def test_answers_are_as_shown(reader: Path, shown: Shown) -> None:
+    if shown.command.startswith("floodmark alerts") and shutil.which("promtool") is None:
+        pytest.skip("promtool is not installed: no rule was evaluated")
     assert missing(shown, typed(reader, shown)) == []
 
 

@@ -64,7 +64,7 @@ def test_lists_are_lists_for_every_reader(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_a_page_is_short_enough_to_be_read(page: Path) -> None:
     guide = page.parent.name in GUIDES
-    assert len(page.read_text(encoding="utf-8").splitlines()) <= (250 if guide else 700)
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= (250 if guide else 650)
 
 
 def test_every_object_of_the_python_page_exists() -> None:

@@ -28,7 +28,7 @@ def test_no_two_neighbouring_rows_begin_alike(page: Path) -> None:
 
 def test_each_command_is_listed_once() -> None:
     page = (ROOT / "docs" / "run" / "cli.md").read_text(encoding="utf-8")
-    commands = re.findall(r"^\| `floodmark (\w+(?: --bundle)?)", page, re.MULTILINE)
+    commands = re.findall(r"^\| `floodmark (\w+(?: --(?:bundle|openmetrics))?)", page, re.MULTILINE)
     assert "run" in commands
     assert len(commands) == len(set(commands))
 

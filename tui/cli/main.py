@@ -18,6 +18,7 @@ from playbooks.errors import BAD_INPUT, INTERRUPTED, TERMINATED
 from playbooks.session_format.filesystem import Fsync
 from tui.cli.commands import options as known
 from tui.cli.commands.analysis import (
+    register_alerts,
     register_ask,
     register_explore,
     register_shrink,
@@ -304,17 +305,27 @@ def _export(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     bundle: Annotated[bool, typer.Option("--bundle", help="Write the session itself as one file instead.")] = False,
+    openmetrics: Annotated[
+        Path | None,
+        typer.Option("--openmetrics", metavar="FILE", help="Write the session's metrics as OpenMetrics text instead."),
+    ] = None,
+    scrape_interval: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="With --openmetrics: virtual time between two scrapes; 5s by default."),
+    ] = None,
 ) -> None:
     """Turn a recorded session into a playbook: the operator's actions as steps, the observed results as expectations.
 
     With --bundle, pack the session into one file to send. Every command that takes a session accepts that file.
+
+    With --openmetrics, write the time series that Prometheus would have scraped from the session's brokers and clients.
 
     Exit code 0: the playbook is written and has the digest of the session. 1: its digest differs. 2: bad input; nothing
     is written.
     """
     from tui.cli.sessions.recorded import Export, run_export  # noqa: PLC0415
 
-    _end(lambda: run_export(Export(session, out, name, force, bundle)))
+    _end(lambda: run_export(Export(session, out, name, force, bundle, openmetrics, scrape_interval)))
 
 
 @app.command("open")
@@ -457,7 +468,7 @@ def _groups(
 
 
 _PARTS = (
-    *(register_ask, register_why, register_explore, register_storm, register_shrink, register_upgrade),
+    *(register_ask, register_why, register_explore, register_storm, register_shrink, register_upgrade, register_alerts),
     *(register_settings, register_live, register_report, register_fleet, register_spark, register_serve),
     register_web,
     register_completion,

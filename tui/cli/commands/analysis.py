@@ -1,4 +1,4 @@
-"""Command-line options of ``floodmark storm``, ``ask``, ``explore``, ``shrink``, ``why`` and ``upgrade``."""
+"""Command-line options of ``floodmark storm``, ``ask``, ``explore``, ``shrink``, ``why``, ``upgrade``, ``alerts``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -412,3 +412,73 @@ def register_upgrade(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
 
         request = UpgradeRequest(before, after, tuple(playbooks or ()), library, jobs or 0, json, markdown)
         end(lambda: run_upgrade(request))
+
+
+ALERTS_HELP = """Rehearse alerts: evaluate Prometheus rule files over playbooks and recorded sessions.
+
+The brokers, controllers, clients and kafka_exporter of a session are scraped at a fixed interval of virtual time.
+Prometheus' own promtool, which must be installed, evaluates the rules. The result: which alerts fired, when, after
+which fault; which faults no alert saw; which alerts fired without a fault; and the time to detect each fault.
+
+RULES is a rule file, a directory of rule files, or 'builtin': rules that public runbooks recommend. With 'builtin' and
+no playbook or session, print that rule file.
+
+Examples:
+
+  floodmark alerts rules.yml zone-loss leader-crash
+
+  floodmark alerts builtin sessions/20260131T101500-zone-loss-s0-f483 --markdown alerts.md
+
+  floodmark alerts builtin > rules.yml
+
+Exit code 0: an alert saw every fault, and none fired without one. 1: a fault was not seen, or an alert fired without a
+fault. 2: bad input.
+"""
+
+
+def register_alerts(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+    """Add the command; ``end`` does what a command does and leaves with its exit code."""
+
+    @app.command("alerts", help=ALERTS_HELP)
+    def _alerts(
+        rules: Annotated[str, typer.Argument(metavar="RULES", help="Rule file, directory of them, or builtin.")],
+        sources: Annotated[
+            list[str] | None,
+            typer.Argument(
+                metavar="PLAYBOOK|SESSION",
+                help="Playbooks: files or bundled names; recorded sessions: directories or ids.",
+                autocompletion=known.sources,
+            ),
+        ] = None,
+        scrape_interval: Annotated[
+            str | None, typer.Option(metavar="TIME", help="Virtual time between two scrapes; 5s by default.")
+        ] = None,
+        evaluation_interval: Annotated[
+            str | None,
+            typer.Option(metavar="TIME", help="Virtual time between two evaluations; as the scrapes by default."),
+        ] = None,
+        window: Annotated[
+            str | None,
+            typer.Option(metavar="TIME", help="How long a fault explains alerts after its end; 5m by default."),
+        ] = None,
+        seed: Annotated[int | None, typer.Option(min=0, help="Seed of the playbooks; their own by default.")] = None,
+        settings: Annotated[
+            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of a playbook.")
+        ] = None,
+        json: JsonOption = False,
+        junit: Annotated[
+            Path | None, typer.Option("--junit", metavar="FILE", help="Write a JUnit XML document.")
+        ] = None,
+        markdown: Annotated[
+            Path | None, typer.Option("--markdown", metavar="FILE", help="Write a summary in Markdown.")
+        ] = None,
+    ) -> None:
+        from tui.cli.analysis.alerts import BUILTIN, AlertsRequest, print_builtin, run_alerts  # noqa: PLC0415
+
+        if rules == BUILTIN and not sources:
+            end(print_builtin)
+        request = AlertsRequest(
+            rules, tuple(sources or ()), scrape_interval, evaluation_interval, window, seed, tuple(settings or ()),
+            json, junit, markdown,
+        )  # fmt: skip
+        end(lambda: run_alerts(request))

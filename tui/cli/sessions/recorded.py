@@ -51,14 +51,20 @@ class Export:
     name: str | None = None
     force: bool = False
     bundle: bool = False
+    openmetrics: Path | None = None
+    scrape_interval: str | None = None
 
 
 def run_export(request: Export) -> int:
-    """Export a session as a playbook or bundle; return 0 if exported, 1 if the playbook's digest differs."""
+    """Export a session as a playbook, bundle or metrics; return 0 if exported, 1 if the playbook's digest differs."""
     refused = _refused(request)
     if refused:
         print_error(refused)
         return BAD_INPUT
+    if request.openmetrics is not None:
+        from tui.cli.sessions.session_metrics import export_metrics  # noqa: PLC0415 - few exports need the sampler
+
+        return export_metrics(request.session, request.openmetrics, request.scrape_interval, force=request.force)
     if request.bundle:
         return run_bundle(request.session, request.out, force=request.force)
     return exit_code_of(lambda: _export(request))
@@ -99,6 +105,13 @@ def export_summary(exported: ExportedPlaybook) -> str:
 
 def _refused(request: Export) -> str:
     """Return the error in the options; empty if they are valid."""
+    if request.openmetrics is not None:
+        others = {"-o": request.out, "--name": request.name, "--bundle": request.bundle}
+        given = [option for option, value in others.items() if value]
+        if given:
+            return f"found --openmetrics and {given[0]} together, expected one of them"
+    elif request.scrape_interval is not None:
+        return "found --scrape-interval without --openmetrics, expected both"
     if request.name is not None and request.bundle:
         return "found --name and --bundle together, expected one of them: a bundle keeps the session's name"
     if request.name is not None and not re.fullmatch(NAME_PATTERN, request.name, re.ASCII):
