@@ -142,19 +142,29 @@ class GatewaySessionController(SessionController):
 # ``floodmark serve --tui``: the gateway and the TUI in one event loop, over one session.
 
 
-def show_serving(session: Session, screen: ScreenChoice, host: str, port: int) -> BaseException | None:
+def show_serving(
+    session: Session, screen: ScreenChoice, host: str, port: int, metrics: int | None = None
+) -> BaseException | None:
     """Serve until the TUI is closed; return the error that ended it, or None. The caller seals the session.
 
     Raises :class:`OSError` if the gateway cannot listen.
     """
-    return asyncio.run(_show(session, screen, host, port))
+    return asyncio.run(_show(session, screen, host, port, metrics))
 
 
-async def _show(session: Session, screen: ScreenChoice, host: str, port: int) -> BaseException | None:
+async def _show(
+    session: Session, screen: ScreenChoice, host: str, port: int, metrics: int | None
+) -> BaseException | None:
     gateway = Gateway(session, host=host)
     received: list[Event] = []
     gateway.on_events = received.extend
-    await gateway.open(port)
+    metrics_server = None
+    if metrics is None:
+        await gateway.open(port)
+    else:
+        from gateway.metrics_server import open_gateway  # noqa: PLC0415 - few gateways have metrics
+
+        metrics_server = await open_gateway(gateway, host, port, metrics)
     session_controller = GatewaySessionController(
         session, gateway, received, MonotonicClock(), frame_s=frame_s(screen.settings.fps)
     )
@@ -164,4 +174,6 @@ async def _show(session: Session, screen: ScreenChoice, host: str, port: int) ->
         await app.run_async()
     finally:
         await gateway.close()
+        if metrics_server is not None:
+            metrics_server.close()
     return app.failure

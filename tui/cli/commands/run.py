@@ -209,6 +209,10 @@ def register_serve(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         tui: Annotated[
             bool, typer.Option("--tui/--plain", help="Show the session in the TUI, or print it and read commands.")
         ] = False,
+        metrics: Annotated[
+            int | None,
+            typer.Option(metavar="PORT", min=0, max=65_535, help="Offer metrics to Prometheus; 0 picks a free port."),
+        ] = None,
         fsync: Annotated[Fsync, typer.Option("--fsync", help="When the recording is synced to disk.")] = (
             Fsync.INTERVAL
         ),
@@ -220,9 +224,10 @@ def register_serve(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         The session is recorded, replays without the clients, and is reported like any other. Exit code 0: sealed.
         2: bad input. 130: stopped.
         """
-        from tui.cli.sessions.serve import serve  # noqa: PLC0415
+        from tui.cli.sessions.serve import Listening, serve  # noqa: PLC0415
 
-        end(lambda: serve(playbook, port=port, host=host, kafka=kafka, seed=seed, out=out, tui=tui, fsync=fsync))
+        listening = Listening(host, port, metrics)
+        end(lambda: serve(playbook, listening, kafka=kafka, seed=seed, out=out, tui=tui, fsync=fsync))
 
 
 # ``floodmark web``.

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from rich.console import Console
 
@@ -57,8 +57,17 @@ HELP: Final = (
 )
 
 
+class Listening(NamedTuple):
+    """Addresses to listen on."""
+
+    host: str
+    port: int
+    metrics: int | None = None
+    """Port for scrapes of Prometheus, None for none."""
+
+
 def serve(
-    playbook: str | None, *, port: int, host: str, kafka: str | None, seed: int | None, out: Path | None, tui: bool,
+    playbook: str | None, listening: Listening, *, kafka: str | None, seed: int | None, out: Path | None, tui: bool,
     fsync: Fsync,
 ) -> int:  # fmt: skip
     """Serve until ``quit`` or a signal; return 0 sealed, 2 bad input, 70 internal error, 130 interrupted."""
@@ -71,20 +80,20 @@ def serve(
                 f"{chosen.path}: a manual playbook has no clock to serve clients by; run it with: floodmark run"
             )
             return BAD_INPUT
-        _check_host(host)
+        _check_host(listening.host)
         screen = check(None, None, None) if tui else None
         session = Session.start(chosen, seed=seed, recorder=recorder, open_ended=True)
         if screen is None:
-            interrupted = asyncio.run(GatewaySession(session, stdout_console()).run(host, port))
+            interrupted = asyncio.run(GatewaySession(session, stdout_console()).run(listening))
         else:
-            interrupted = _on_screen(session, screen, host, port)
+            interrupted = _on_screen(session, screen, listening)
         print(_goodbye(session))
     except PlaybookError as error:
         print_problems(error)
     except (ModelError, RecordingError, ScreenChoiceError, ValueError) as error:
         print_error(str(error))
     except OSError as error:
-        print_error(f"--port {port}: cannot listen on {host}: {error.strerror or error}")
+        print_error(f"--port {listening.port}: cannot listen on {listening.host}: {error.strerror or error}")
     except KeyboardInterrupt:
         print_error("sealing interrupted; the events recorded so far can be read")
         return INTERRUPTED
@@ -97,11 +106,11 @@ def serve(
     return BAD_INPUT
 
 
-def _on_screen(session: Session, screen: ScreenChoice, host: str, port: int) -> bool:
+def _on_screen(session: Session, screen: ScreenChoice, listening: Listening) -> bool:
     """Serve with the TUI; return False, because the TUI is never interrupted. Raises the error that stopped it."""
     from tui.gateway_session import show_serving  # noqa: PLC0415 - plain output needs no Textual
 
-    failure = show_serving(session, screen, host, port)
+    failure = show_serving(session, screen, listening.host, listening.port, listening.metrics)
     if failure is not None:
         raise failure
     return False
@@ -144,22 +153,32 @@ class GatewaySession:
         self._complaints: Counter[int] = Counter()
         self._gateway: Gateway
 
-    async def run(self, host: str, port: int) -> bool:
+    async def run(self, listening: Listening) -> bool:
         """Serve until the user quits; return whether that was by Ctrl-C. Raises OSError if it cannot listen."""
-        self._gateway = gateway = Gateway(self._session, host=host)
+        self._gateway = gateway = Gateway(self._session, host=listening.host)
         gateway.on_events = self._printer.events
         gateway.listeners.on_error = self._complain
-        await gateway.open(port)
+        metrics = None
+        if listening.metrics is None:
+            await gateway.open(listening.port)
+        else:
+            from gateway.metrics_server import open_gateway  # noqa: PLC0415 - few gateways have metrics
+
+            metrics = await open_gateway(gateway, listening.host, listening.port, listening.metrics)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, self._interrupt)
         loop.add_signal_handler(signal.SIGTERM, self._left.set)
         self._greet()
+        if metrics is not None:
+            self._say(f"metrics={metrics.url}")
         reading = loop.create_task(self._listen())
         over = loop.create_task(self._await_end())
         await self._left.wait()
         for task in (reading, over):
             task.cancel()
         await gateway.close()
+        if metrics is not None:
+            metrics.close()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
         if gateway.engine.failure is not None:
