@@ -1,7 +1,7 @@
 """Report of alerts: which fault each one followed, which faults no alert saw, and the time to detect.
 
-An alert follows the faults that were active in the scrape interval before its expression began to hold. If none was,
-it follows the one that ended last, unless that is longer ago than the window. A fault is seen by the alerts that follow
+An alert follows the faults that began in the scrape interval before its expression began to hold, else those active
+then, else the one that ended last, unless that is longer ago than the window. A fault is seen by the alerts that follow
 it and fire; its time to detect is from its injection to the first evaluation at which one of them fires.
 """
 
@@ -158,11 +158,12 @@ def report_alerts(
 def _followed(
     disturbances: Sequence[Disturbance], active_us: int, since_us: int, window_us: int
 ) -> tuple[Disturbance, ...]:
-    """Return those active in the last ``since_us`` before an alert, else the one that ended last within the window."""
+    """Return those that began in the last ``since_us``, else those active then, else the one that ended last."""
     begun = [each for each in disturbances if each.began_us <= active_us]
     active = [each for each in begun if each.ended_us < 0 or each.ended_us > active_us - since_us]
     if active:
-        return tuple(active)
+        fresh = [each for each in active if each.began_us > active_us - since_us]
+        return tuple(fresh or active)
     recent = [each for each in begun if each.ended_us >= active_us - window_us]
     return tuple(sorted(recent, key=lambda each: each.ended_us)[-1:])
 

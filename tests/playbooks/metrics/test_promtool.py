@@ -115,7 +115,8 @@ def fault(number: int, began_s: int, ended_s: int) -> Disturbance:
 def test_alerts_follow_the_faults_that_were_active_or_ended_last() -> None:
     intervals = [
         AlertInterval("Early", (), 0, 5 * S, -1),
-        AlertInterval("Both", (), 30 * S, 40 * S, 50 * S),
+        AlertInterval("Fresh", (), 30 * S, 40 * S, 50 * S),
+        AlertInterval("Both", (), 36 * S, 45 * S, 50 * S),
         AlertInterval("Late", (), 70 * S, 75 * S, 80 * S),
         AlertInterval("Slow", (), 30 * S, -1, 50 * S),
         AlertInterval("Alone", (), 900 * S, 900 * S, -1),
@@ -123,14 +124,15 @@ def test_alerts_follow_the_faults_that_were_active_or_ended_last() -> None:
     made = series_of({}, fault(1, 10, 60), fault(2, 29, 35), fault(3, 500, 500))
     report = report_alerts(made, intervals, 5 * S, 60 * S)
     followed = {each.interval.alert: [fault.id for fault in each.faults] for each in report.alerts}
-    assert followed == {"Early": [], "Both": [1, 2], "Late": [1], "Slow": [1, 2], "Alone": []}
+    assert followed == {"Early": [], "Fresh": [2], "Both": [1, 2], "Late": [1], "Slow": [2], "Alone": []}
     assert {each.interval.alert: each.delay_us for each in report.fired} == {
-        "Early": -1, "Both": 11 * S, "Late": 65 * S, "Alone": -1,
+        "Early": -1, "Fresh": 11 * S, "Both": 16 * S, "Late": 65 * S, "Alone": -1,
     }  # fmt: skip
-    assert [each.time_to_detect_us for each in report.faults] == [30 * S, 11 * S, -1]
+    assert [each.time_to_detect_us for each in report.faults] == [35 * S, 11 * S, -1]
     assert [each.fault.id for each in report.unseen] == [3]
     assert [each.interval.alert for each in report.without_fault] == ["Early", "Alone"]
     assert report.faults[0].seen_by == ("Both", "Late")
-    assert report.faults[0].pending == ("Slow",)
+    assert report.faults[1].seen_by == ("Fresh", "Both")
+    assert report.faults[1].pending == ("Slow",)
     assert report.faults[2].already_firing == ("Early",)
     assert not report.good

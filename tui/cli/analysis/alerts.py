@@ -153,9 +153,8 @@ def summary(report: AlertReport) -> str:
     """Return how many faults an alert saw, and how many alerts fired without a fault."""
     seen = len(report.faults) - len(report.unseen)
     alone = len(report.without_fault)
-    return (
-        f"alerts saw {seen} of {counted(len(report.faults), 'fault')}; {alone} of {len(report.fired)} fired without one"
-    )
+    faults = counted(len(report.faults), "fault", zero="0")
+    return f"alerts saw {seen} of {faults}; {alone} of {len(report.fired)} fired without one"
 
 
 def print_report(console: Console, report: AlertReport) -> None:
