@@ -379,7 +379,7 @@ class MetricSampler:
         broker = cluster_overview.coordinator(cluster, group)
         if broker < 0 or not self._runs(broker) or cluster.coordinators[broker].registry.status(group):
             return
-        classic = cluster_overview.known(cluster, group)
+        classic = cluster_overview.group_metadata(cluster, group)
         modern = cluster_overview.known_modern(cluster, group)
         members = modern.members if modern is not None else classic.members if classic is not None else ()
         self._put("kafka_consumergroup_members", len(members), consumergroup=group)
