@@ -37,10 +37,24 @@ def failure_playbooks(cluster_file: str | Path) -> list[Playbook]:
     ]
 
 
+def busiest_broker(placement: Placement) -> tuple[int, int]:
+    """Return the broker that leads the most partitions, and how many it leads."""
+    leads = Counter(partition.leader for partition in placement.partitions)
+    broker = max(placement.brokers, key=lambda each: (leads[each], -each))
+    return broker, leads[broker]
+
+
+def loaded_topics(spec: ClusterSpec) -> list[str]:
+    """Return the topics with the most partitions, without internal ones where there are others."""
+    own = [topic for topic in spec.topics if topic.name not in INTERNAL] or list(spec.topics)
+    ordered = sorted(own, key=lambda topic: -(len(topic.placement) or topic.partitions))
+    return [topic.name for topic in ordered[:MAX_LOADED_TOPICS]]
+
+
 def _steps(placement: Placement) -> Mapping[str, str]:
     """Return the step of each failure by its name."""
     leads = Counter(partition.leader for partition in placement.partitions)
-    broker = max(placement.brokers, key=lambda each: (leads[each], -each))
+    broker, _leads = busiest_broker(placement)
     steps = {
         "broker-crash": f"{{at: 10s, inject: crash, target: broker({broker}), for: {_FAULT_S}s}}",
         "broker-paused": f"{{at: 10s, inject: gc_pause, target: broker({broker}), for: {_FAULT_S}s}}",
@@ -56,9 +70,7 @@ def _steps(placement: Placement) -> Mapping[str, str]:
 
 
 def _text(file: Path, spec: ClusterSpec, name: str, step: str) -> str:
-    own = [topic for topic in spec.topics if topic.name not in INTERNAL] or list(spec.topics)
-    loaded = sorted(own, key=lambda topic: -(len(topic.placement) or topic.partitions))[:MAX_LOADED_TOPICS]
-    topics = [json.dumps(topic.name) for topic in loaded]
+    topics = [json.dumps(name) for name in loaded_topics(spec)]
     producers = [
         f"    - {{name: writer-{number}, topic: {topic}, rate: {RATE}, config: {{acks: all}}}}"
         for number, topic in enumerate(topics, 1)

@@ -4,7 +4,7 @@ options: options that several commands share, and the names that a shell complet
 run: ``run``, ``live`` and ``serve``.
 analysis: ``ask``, ``why``, ``explore``, ``storm`` and ``shrink``.
 report: ``report``, ``fleet`` and ``spark``.
-cluster: ``cluster import`` and ``cluster risks``.
+cluster: ``cluster import``, ``cluster risks`` and ``new``.
 reference: library, faults, invariants, profiles, configs, keys and settings.
 
 Each command imports its work from a neighbouring package when it is called.

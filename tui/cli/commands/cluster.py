@@ -1,4 +1,4 @@
-"""Command-line options of ``floodmark cluster import`` and ``floodmark cluster risks``."""
+"""Command-line options of ``floodmark cluster import``, ``floodmark cluster risks`` and ``floodmark new``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -103,3 +103,20 @@ def register_cluster(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
         from tui.cli.clusters.cluster_risks import RisksRequest, run_risks  # noqa: PLC0415
 
         end(lambda: run_risks(RisksRequest(str(file), survive, simulate, json)))
+
+    @app.command("new")
+    def _new(
+        cluster: Annotated[str, typer.Argument(metavar="CLUSTER", help="Cluster file, see: floodmark cluster import.")],
+        output: Annotated[
+            str, typer.Option("--output", "-o", metavar="FILE", help="Playbook to write; - is standard output.")
+        ] = "playbook.yaml",
+        force: Annotated[bool, typer.Option("--force", help="Write over an existing file.")] = False,
+    ) -> None:
+        """Write a first playbook on your own cluster, with comments that say what to change.
+
+        The broker that leads the most partitions crashes, while producers with acks=all write to the topics with the
+        most partitions and a group reads them. Exit code 0: written. 2: bad input.
+        """
+        from tui.cli.clusters.new_playbook import run_new  # noqa: PLC0415
+
+        end(lambda: run_new(cluster, output, overwrite=force))
