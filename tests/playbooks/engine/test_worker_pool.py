@@ -100,9 +100,9 @@ def test_a_killed_worker_takes_only_its_own_job_with_it(
     dead: list[worker_pool._Worker] = []
     death = worker_pool._Worker.death
 
-    def last_words(worker: worker_pool._Worker, job: PlaybookJob, *, asked: bool) -> JobOutcome:
+    def last_words(worker: worker_pool._Worker, job: PlaybookJob, *, stopped: bool) -> JobOutcome:
         dead.append(worker)
-        return death(worker, job, stopped=asked)
+        return death(worker, job, stopped=stopped)
 
     monkeypatch.setattr(worker_pool._Worker, "death", last_words)
 
@@ -139,9 +139,9 @@ def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
     dead: list[worker_pool._Worker] = []
     death = worker_pool._Worker.death
 
-    def last_words(worker: worker_pool._Worker, job: PlaybookJob, *, asked: bool) -> JobOutcome:
+    def last_words(worker: worker_pool._Worker, job: PlaybookJob, *, stopped: bool) -> JobOutcome:
         dead.append(worker)
-        return death(worker, job, stopped=asked)
+        return death(worker, job, stopped=stopped)
 
     monkeypatch.setattr(worker_pool._Worker, "death", last_words)
     pid = os.getpid()
