@@ -36,7 +36,7 @@ HIDDEN = {"KAFKA-14639": ("3.2.0",)}
 def sides(issue: KnownIssue) -> tuple[list[str], list[str]]:
     """Affected and fixed releases under which its playbook is run: those that it names, in the evening all."""
     named = RELEASES if EVENING else releases_of(issue)
-    first = number_of(SHOWN_SINCE.get(issue.number, named[0]))
+    first = number_of(SHOWN_SINCE.get(issue.number, RELEASES[0]))
     hidden = HIDDEN.get(issue.number, ())
     affected = [name for name in named if name in issue.affected and number_of(name) >= first and name not in hidden]
     since = number_of(affected[0]) if affected else ()
