@@ -125,14 +125,17 @@ def test_a_length_alone_takes_no_memory_and_requests_are_not_heaped_up() -> None
 
 
 def test_unread_responses_are_bounded_and_others_are_served() -> None:
-    """Ten readers ask for 16 MB each and take nothing of it: there is room for 1 MB and one answer more."""
+    """Ten readers ask for 16 MB each and take nothing of it: there is room for 1 MB and one answer more.
+
+    Records are acknowledged by all replicas, so that the HW is past them when they are fetched.
+    """
     most, batch, fetched = 1 << 20, 900_000, 16 << 20
     with served(playbook("3.9", topic=", max.message.bytes: 1000000"), most_unread=most) as host:
         leader = host.asked(lambda cluster: cluster.query.leader("orders-0"))
         with connected(host, leader) as writer:
             for number in range(18):
                 records = encode_batch(0, 0, 1_700_000_000_000, [(None, bytes(batch))])
-                writer.sendall(request(0, 3, number, transactional_id=None, acks=1, timeout=9_000, topic_data=[
+                writer.sendall(request(0, 3, number, transactional_id=None, acks=-1, timeout=9_000, topic_data=[
                     {"name": "orders", "partition_data": [{"index": 0, "records": records}]}]))  # fmt: skip
                 assert answered(writer)[:4] == struct.pack(">i", number)
         fetch = request(1, 4, 7, replica_id=-1, max_wait=0, min_bytes=1, max_bytes=fetched, isolation_level=0, topics=[

@@ -26,7 +26,7 @@ from tui.cli.commands.analysis import (
     register_upgrade,
     register_why,
 )
-from tui.cli.commands.cluster import register_cluster
+from tui.cli.commands.cluster import register_cluster, register_new
 from tui.cli.commands.options import (
     FsyncOption,
     GlyphsOption,
@@ -244,6 +244,7 @@ def _check(
 
 
 register_cluster(app, _end)
+register_new(app, _end)
 register_reference(app, _end)
 
 

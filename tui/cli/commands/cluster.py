@@ -104,6 +104,10 @@ def register_cluster(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
 
         end(lambda: run_risks(RisksRequest(str(file), survive, simulate, json)))
 
+
+def register_new(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
+    """Add the command; ``end`` does what a command does and leaves with its exit code."""
+
     @app.command("new")
     def _new(
         cluster: Annotated[str, typer.Argument(metavar="CLUSTER", help="Cluster file, see: floodmark cluster import.")],
