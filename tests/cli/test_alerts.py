@@ -13,6 +13,8 @@ from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER, MANUAL
 
+pytestmark = pytest.mark.slow
+
 Type = Callable[..., Typed]
 
 STEPS = """\

@@ -13,6 +13,8 @@ from playbooks.metrics.promtool import AlertInterval
 from playbooks.metrics.time_series import Disturbance, SessionSeries
 from tests.docs.test_readme import ROOT
 
+pytestmark = pytest.mark.slow
+
 S = 1_000_000
 
 

@@ -72,6 +72,7 @@ def outcome(issue: KnownIssue, release: str, **rules: bool) -> tuple[str, list[s
     return result.verdict, wrong, result.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NAMES)
 def test_it_is_seen_where_a_release_has_it_and_not_where_it_is_fixed(number: str) -> None:
     issue = BY_NAME[number]
@@ -82,6 +83,7 @@ def test_it_is_seen_where_a_release_has_it_and_not_where_it_is_fixed(number: str
         assert (release, outcome(issue, release)) == (release, PASSED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", NAMES)
 def test_its_rule_alone_makes_the_difference(number: str) -> None:
     """With the rule switched an affected release does not show it."""

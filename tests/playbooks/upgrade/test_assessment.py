@@ -16,6 +16,8 @@ from playbooks.upgrade import (
 from playbooks.upgrade.compared_run import differs
 from tests.support.library import playbook_of
 
+pytestmark = pytest.mark.slow
+
 DEFAULTS = """floodmark: 1
 name: defaults
 profiles: 2.8-3.0
