@@ -5,7 +5,6 @@ They have the placement of the file and a small load of their own, as a cluster 
 """
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -39,7 +38,7 @@ def failure_playbooks(cluster_file: str | Path) -> list[Playbook]:
 
 def busiest_broker(placement: Placement) -> tuple[int, int]:
     """Return the broker that leads the most partitions, and how many it leads."""
-    leads = Counter(partition.leader for partition in placement.partitions)
+    leads = placement.leads
     broker = max(placement.brokers, key=lambda each: (leads[each], -each))
     return broker, leads[broker]
 
@@ -53,7 +52,6 @@ def loaded_topics(spec: ClusterSpec) -> list[str]:
 
 def _steps(placement: Placement) -> Mapping[str, str]:
     """Return the step of each failure by its name."""
-    leads = Counter(partition.leader for partition in placement.partitions)
     broker, _leads = busiest_broker(placement)
     steps = {
         "broker-crash": f"{{at: 10s, inject: crash, target: broker({broker}), for: {_FAULT_S}s}}",
@@ -62,7 +60,7 @@ def _steps(placement: Placement) -> Mapping[str, str]:
         "controller-crash": f"{{at: 10s, inject: crash, target: controller, for: {_FAULT_S}s}}",
     }
     if len(placement.racks) > 1:
-        of_rack = {rack: sum(leads[each] for each in brokers) for rack, brokers in placement.racks.items()}
+        of_rack = {rack: sum(placement.leads[each] for each in brokers) for rack, brokers in placement.racks.items()}
         rack = max(sorted(of_rack), key=lambda each: of_rack[each])
         steps["rack-lost"] = f"{{at: 10s, inject: crash, target: rack({rack}), for: {_FAULT_S}s}}"
     steps["rolling-restart"] = "{include: rolling-restart}"

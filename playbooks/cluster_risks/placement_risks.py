@@ -5,6 +5,7 @@ after it; then the numbers follow from the placement. :mod:`~playbooks.cluster_r
 in a run.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -90,6 +91,8 @@ class Placement:
                 leader = leaders.get(number, replicas[0])
                 needed = config.effective_min_isr(profile, len(replicas))
                 self.partitions.append(PlacedPartition(f"{topic.name}-{number}", topic.name, replicas, leader, needed))
+        self.leads = Counter(partition.leader for partition in self.partitions)
+        """Broker → number of partitions that it leads."""
         self._of_broker: dict[int, list[PlacedPartition]] = {}
         for partition in self.partitions:
             for broker in partition.replicas:
